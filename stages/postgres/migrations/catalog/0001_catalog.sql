@@ -1,0 +1,28 @@
+-- Catalog of all namespaces of one database, schema "amends". One row per applied namespace (S2, R01-R04).
+CREATE TABLE namespace (
+    name                text PRIMARY KEY,
+    semantics_version   integer NOT NULL,
+    -- The resolved spec without stock keys as JSON; keys are in the namespace's stock_key table.
+    spec                jsonb NOT NULL,
+    namespace_digest    text NOT NULL,
+    business_digest     text NOT NULL,
+    source_topic        text NOT NULL,
+    source_topic_id     text NOT NULL,
+    output_topic        text NOT NULL UNIQUE,
+    output_topic_id     text NOT NULL,
+    state_schema        text NOT NULL UNIQUE,
+    view_schema         text NOT NULL UNIQUE,
+    -- What built the state: 'stream' or an engine's name with decoder and version (R26).
+    built_by            text NOT NULL DEFAULT 'stream',
+    applied_at          timestamptz NOT NULL DEFAULT now()
+);
+
+-- One writer at a time per source topic (R22). stop_requested asks the holder to stop and release.
+CREATE TABLE writer_lease (
+    source_topic_id     text PRIMARY KEY,
+    holder              text NOT NULL,
+    term                bigint NOT NULL,
+    expires_at          timestamptz NOT NULL,
+    stop_requested      boolean NOT NULL DEFAULT false,
+    released            boolean NOT NULL DEFAULT false
+);
