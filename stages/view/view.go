@@ -1,0 +1,168 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"amends.dev/amends/stages/broker"
+)
+
+// DefaultMaxRecords is the size of a unit of work, in records, where Options does not set one.
+const DefaultMaxRecords = 4096
+
+// DefaultIdle is how long a view that found nothing waits before it polls again, where Options does not set it.
+const DefaultIdle = 10 * time.Millisecond
+
+// errBackwards is a reader that delivers what was already consumed: a bug of the adapter.
+var errBackwards = errors.New("reader went backwards")
+
+// Options are the parts of a View. All but MaxRecords and Idle are required.
+type Options struct {
+	Config *Config
+	// Partition is the output partition this View materializes.
+	Partition int32
+	Store     Store
+	// Opener opens readers of the namespace's output topic.
+	Opener broker.Opener
+	// Now is the clock.
+	Now func() time.Time
+	// MaxRecords bounds one unit of work.
+	MaxRecords int
+	// Idle is the wait after a poll that delivered nothing.
+	Idle time.Duration
+}
+
+// View materializes one output partition. A process runs one View for each output partition, without a consumer
+// group: two processes over the same partition are safe (package invariant 1), they only share the work. It is used by
+// one goroutine.
+type View struct {
+	options Options
+	// reader is nil until the position is known; next is the exclusive position it stands at, as committed.
+	reader broker.Reader
+	next   int64
+}
+
+// New returns a View that has read nothing yet.
+func New(options Options) *View {
+	if options.MaxRecords <= 0 {
+		options.MaxRecords = DefaultMaxRecords
+	}
+	if options.Idle <= 0 {
+		options.Idle = DefaultIdle
+	}
+	return &View{options: options}
+}
+
+// Step does one bounded unit of work: it polls once and commits what was delivered. progress asks for another Step at
+// once, otherwise not before wake. A *StoppedError and an error wrapping broker.ErrTopicChanged or ErrWrongView do not
+// clear by themselves; any other error is a fault to back off from. After every error, also one whose commit has an
+// unknown outcome, the next Step reads the committed position again (SC21).
+func (v *View) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
+	progress, err = v.step(ctx)
+	switch {
+	case errors.Is(err, ErrMoved):
+		v.Close()
+		return true, time.Time{}, nil
+	case err != nil:
+		v.Close()
+		return false, time.Time{}, err
+	case !progress:
+		wake = v.options.Now().Add(v.options.Idle)
+	}
+	return progress, wake, nil
+}
+
+// Close releases the reader. The View may be stepped again; it then starts from the committed position.
+func (v *View) Close() {
+	if v.reader != nil {
+		v.reader.Close()
+		v.reader = nil
+	}
+}
+
+func (v *View) step(ctx context.Context) (bool, error) {
+	partition := v.options.Partition
+	if v.reader == nil {
+		if err := v.open(ctx); err != nil {
+			return false, err
+		}
+	}
+	fetch, err := v.reader.Poll(ctx, v.options.MaxRecords)
+	if err != nil {
+		return false, fmt.Errorf("poll output partition %d at %d: %w", partition, v.next, err)
+	}
+	if fetch.Next < v.next || len(fetch.Records) > 0 && fetch.Records[0].Offset < v.next {
+		return false, fmt.Errorf("output partition %d from %d to %d: %w", partition, v.next, fetch.Next, errBackwards)
+	}
+	if fetch.Next == v.next {
+		return false, nil
+	}
+	changes, err := v.commit(ctx, fetch)
+	if err != nil {
+		return false, fmt.Errorf("materialize output partition %d from %d: %w", partition, v.next, err)
+	}
+	v.next = changes.Next
+	if stop := changes.Violation; stop != nil {
+		return false, &StoppedError{
+			Partition: partition, Offset: stop.Offset, Reason: stop.Problem.Reason, Detail: stop.Problem.Detail,
+		}
+	}
+	return true, nil
+}
+
+// open reads the committed position and starts a reader there.
+func (v *View) open(ctx context.Context) error {
+	next, err := v.options.Store.Position(ctx, v.options.Partition)
+	if err != nil {
+		return fmt.Errorf("read view position of output partition %d: %w", v.options.Partition, err)
+	}
+	reader, err := v.options.Opener.Open(ctx, v.options.Partition, next)
+	if err != nil {
+		return fmt.Errorf("open output partition %d at %d: %w", v.options.Partition, next, err)
+	}
+	v.reader, v.next = reader, next
+	return nil
+}
+
+// commit judges a fetch and commits what it does, in one transaction. A fetch of control records only advances the
+// position.
+func (v *View) commit(ctx context.Context, fetch broker.Fetch) (Changes, error) {
+	envelopes, trouble := v.parse(fetch.Records)
+	unit, err := v.options.Store.Begin(ctx, v.options.Partition, v.next)
+	if err != nil {
+		return Changes{}, err
+	}
+	defer unit.Rollback(ctx)
+	guards := map[ID]Guard{}
+	if len(envelopes) > 0 {
+		if guards, err = unit.Guards(ctx, idsOf(envelopes)); err != nil {
+			return Changes{}, err
+		}
+	}
+	folded := Fold(guards, envelopes)
+	if folded.Problem != nil {
+		trouble = folded.Problem
+	}
+	changes := Changes{Rows: folded.Rows, Next: fetch.Next, Applied: folded.Applied, Ignored: folded.Ignored}
+	if trouble != nil {
+		bad := fetch.Records[folded.Consumed]
+		changes.Next = bad.Offset
+		changes.Violation = evidence(bad, trouble)
+	}
+	return changes, unit.Commit(ctx, changes)
+}
+
+// parse reads records up to the first that is no envelope of this partition.
+func (v *View) parse(records []broker.Record) ([]Envelope, *Problem) {
+	envelopes := make([]Envelope, 0, len(records))
+	for _, record := range records {
+		envelope, trouble := v.options.Config.Parse(record)
+		if trouble != nil {
+			return envelopes, trouble
+		}
+		envelopes = append(envelopes, envelope)
+	}
+	return envelopes, nil
+}
