@@ -29,9 +29,12 @@ func Hit(name string) {
 
 // TB is the part of testing.TB that Expect needs; production code imports no testing package.
 type TB interface {
+	// Helper hides the caller from the position of a failure.
 	Helper()
+	// Errorf fails the test and lets it go on.
 	Errorf(format string, args ...any)
-	Cleanup(func())
+	// Cleanup registers what runs at the end of the test.
+	Cleanup(f func())
 }
 
 // Expect fails the test at its end unless each named mark was hit after this call. Marks are counted for the whole

@@ -46,10 +46,11 @@ func watchInterrupts(parent context.Context) (context.Context, *interrupts) {
 
 // code is the exit code of the signal received, exit.OK where there was none.
 func (in *interrupts) code() exit.Code {
-	switch syscall.Signal(in.received.Load()) {
-	case syscall.SIGINT:
+	received := syscall.Signal(in.received.Load())
+	if received == syscall.SIGINT {
 		return exit.Interrupted
-	case syscall.SIGTERM:
+	}
+	if received == syscall.SIGTERM {
 		return exit.Terminated
 	}
 	return exit.OK

@@ -126,9 +126,7 @@ func failures(a *app.App) []*cobra.Command {
 		verb("drift", func(context.Context) error { return exit.Quiet(exit.Drift) }),
 		verb("badusage", func(context.Context) error { return exit.With(exit.Usage, errors.New("a and b exclude each other")) }),
 		verb("panic", func(context.Context) error {
-			var nothing map[string]int
-			nothing["x"]++
-			return nil
+			return []error{}[len(a.Getenv("NO_SUCH_VARIABLE"))]
 		}),
 		verb("wait", func(ctx context.Context) error {
 			ready()
