@@ -13,10 +13,16 @@ import (
 
 // line collects the members of one line while it is read.
 type line struct {
-	record                 Record
-	hasPartition           bool
-	hasOffset              bool
-	keyMember, valueMember string
+	record                  Record
+	hasPartition, hasOffset bool
+	key, value              source
+}
+
+// source is where a raw key or value comes from.
+type source struct {
+	// given: a member for it was there. taken: the one that gave bytes, empty for null.
+	given bool
+	taken string
 }
 
 // parseLine parses one line. jsontext rejects what encoding/json would let pass: invalid UTF-8, lone surrogates (which
@@ -75,9 +81,9 @@ func (l *line) set(member string, value jsontext.Value) error {
 			err = fmt.Errorf(`"ts": want whole milliseconds, got %s`, excerpt(value))
 		}
 	case "key", "key_base64":
-		l.record.Key, err = parseBytes(&l.keyMember, member, value)
+		err = l.key.parse(&l.record.Key, member, value)
 	case "payload", "payload_base64":
-		l.record.Value, err = parseBytes(&l.valueMember, member, value)
+		err = l.value.parse(&l.record.Value, member, value)
 	}
 	return err
 }
@@ -89,35 +95,37 @@ func (l *line) finish() (Record, error) {
 		return Record{}, errors.New(`member "partition" is missing`)
 	case !l.hasOffset:
 		return Record{}, errors.New(`member "offset" is missing`)
-	case l.keyMember == "":
+	case !l.key.given:
 		return Record{}, errors.New(`member "key" is missing (a null key is written as null)`)
-	case l.valueMember == "":
+	case !l.value.given:
 		return Record{}, errors.New(`member "payload" is missing (a null value is written as null)`)
 	}
 	return l.record, nil
 }
 
-// parseBytes parses a raw key or value. taken holds the member that already gave it.
-func parseBytes(taken *string, member string, value jsontext.Value) ([]byte, error) {
-	if *taken != "" {
-		return nil, fmt.Errorf("members %q and %q exclude each other", *taken, member)
-	}
-	*taken = member
+// parse parses a raw key or value into bytes. A null beside the base64 form is what tools leave that cannot print the
+// bytes, and says nothing; a second member that gives bytes is an error.
+func (s *source) parse(bytes *[]byte, member string, value jsontext.Value) error {
+	s.given = true
 	if value.Kind() == 'n' {
-		return nil, nil
+		return nil
 	}
+	if s.taken != "" {
+		return fmt.Errorf("members %q and %q exclude each other", s.taken, member)
+	}
+	s.taken = member
 	text, err := parseString(member, value)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if member == "key" || member == "payload" {
-		return append([]byte{}, text...), nil
+	raw := []byte(text)
+	if member == "key_base64" || member == "payload_base64" {
+		if raw, err = base64.StdEncoding.Strict().DecodeString(text); err != nil {
+			return fmt.Errorf("%q: %w", member, err)
+		}
 	}
-	raw, err := base64.StdEncoding.Strict().DecodeString(text)
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w", member, err)
-	}
-	return append([]byte{}, raw...), nil
+	*bytes = append([]byte{}, raw...) // empty, not nil, where there are no bytes
+	return nil
 }
 
 // parseString parses a JSON string.

@@ -1,9 +1,10 @@
 // Package recordfile reads source histories from JSON lines as `kcat -C -J` prints them (design section 7, R07).
 //
 // One line is one record: an object with "partition" and "offset", with "key" or "key_base64" and with "payload" or
-// "payload_base64" (a string, or null for a null key or value), and optionally "topic" and "ts". Other members, such
-// as kcat's headers, tstype or broker, are ignored. A line that is not valid UTF-8 JSON of this shape is an error of
-// the file, never a rejected record: bytes that JSON text cannot hold are written with the base64 forms.
+// "payload_base64" (a string, or null for a null key or value; a null beside a base64 form counts for nothing), and
+// optionally "topic" and "ts". Other members, such as kcat's headers, tstype or broker, are ignored. A line that is not
+// valid UTF-8 JSON of this shape is an error of the file, never a rejected record: bytes that JSON text cannot hold are
+// written with the base64 forms.
 package recordfile
 
 import (

@@ -26,7 +26,7 @@ func collect(text string) ([]Record, error) {
 func TestR07KcatLines(t *testing.T) {
 	text := `{"topic":"t","partition":0,"offset":3,"tstype":"create","ts":1767225600000,"broker":1,"headers":["a","b"],"key":"[\"007\",\"é\"]","payload":"{\"x\":\"\\ud800\"}"}` + "\r\n" +
 		`{"partition":1,"offset":0,"key":null,"payload":null}` + "\n\n" +
-		`{"topic":"t","partition":0,"offset":9,"ts":-1,"key_base64":"AA==","payload_base64":"/wB7Ig=="}` + "\n" +
+		`{"topic":"t","partition":0,"offset":9,"ts":-1,"key":null,"key_base64":"AA==","payload_base64":"/wB7Ig=="}` + "\n" +
 		`{"topic":"t","partition":1,"offset":1,"key":"","payload":"a\u0000b"}`
 	got, err := collect(text)
 	if err != nil {
