@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"amends.dev/amends/internal/invariant"
 	"amends.dev/amends/stages/broker"
 )
 
@@ -14,9 +15,6 @@ const DefaultMaxRecords = 4096
 
 // DefaultIdle is how long a view that found nothing waits before it polls again, where Options does not set it.
 const DefaultIdle = 10 * time.Millisecond
-
-// errBackwards is a reader that delivers what was already consumed: a bug of the adapter.
-var errBackwards = errors.New("reader went backwards")
 
 // Options are the parts of a View. All but MaxRecords and Idle are required.
 type Options struct {
@@ -94,7 +92,7 @@ func (v *View) step(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("poll output partition %d at %d: %w", partition, v.next, err)
 	}
 	if fetch.Next < v.next || len(fetch.Records) > 0 && fetch.Records[0].Offset < v.next {
-		return false, fmt.Errorf("output partition %d from %d to %d: %w", partition, v.next, fetch.Next, errBackwards)
+		return false, invariant.Violated("reader of output partition %d went backwards: from %d to %d", partition, v.next, fetch.Next)
 	}
 	if fetch.Next == v.next {
 		return false, nil

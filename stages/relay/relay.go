@@ -1,0 +1,189 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"amends.dev/amends/internal/mark"
+	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/ledger"
+)
+
+// Defaults of Options.
+const (
+	// DefaultMaxEnvelopes bounds one unit of work.
+	DefaultMaxEnvelopes = 10_000
+	// DefaultIdle is the wait where nothing is pending.
+	DefaultIdle = 20 * time.Millisecond
+	// DefaultStandby is the longest wait for another relay's lease between two looks at it.
+	DefaultStandby = time.Second
+	// DefaultDeliveryTimeout is the publisher's.
+	DefaultDeliveryTimeout = 10 * time.Second
+	// DefaultLeaseTTL is how long a lease is asked for.
+	DefaultLeaseTTL = 30 * time.Second
+)
+
+// Options are the parts of a Relay. Outbox, Publisher, Holder, Partitions and Now are required.
+type Options struct {
+	Outbox    Outbox
+	Publisher broker.Publisher
+	// Holder names this process in the lease; no two processes ever share one.
+	Holder string
+	// Partitions is the output topic's partition count.
+	Partitions int32
+	// Now is the clock; its times carry a monotonic reading.
+	Now func() time.Time
+	// DeliveryTimeout is the publisher's: the time after which no message of a Publish is still on its way.
+	DeliveryTimeout time.Duration
+	// LeaseTTL is at least twice DeliveryTimeout.
+	LeaseTTL time.Duration
+	// MaxEnvelopes bounds one unit of work.
+	MaxEnvelopes int
+	// Idle and Standby bound the waits for work and for another relay's lease.
+	Idle, Standby time.Duration
+}
+
+// Relay publishes the outbox of one namespace. Any number may run: one holds the lease, the others stand by. It is used
+// by one goroutine.
+type Relay struct {
+	options Options
+	lease   Lease
+	// last is the source partition served last.
+	last int32
+	// unsettled is set while messages of a failed Publish may still be on their way.
+	unsettled bool
+}
+
+// New returns a Relay that holds no lease yet. The error says which option is wrong.
+func New(options Options) (*Relay, error) {
+	o := options
+	o.DeliveryTimeout = orDefault(o.DeliveryTimeout, DefaultDeliveryTimeout)
+	o.LeaseTTL = orDefault(o.LeaseTTL, DefaultLeaseTTL)
+	o.Idle = orDefault(o.Idle, DefaultIdle)
+	o.Standby = orDefault(o.Standby, DefaultStandby)
+	if o.MaxEnvelopes <= 0 {
+		o.MaxEnvelopes = DefaultMaxEnvelopes
+	}
+	switch {
+	case o.LeaseTTL < 2*o.DeliveryTimeout:
+		return nil, fmt.Errorf("relay lease of %v is less than twice the delivery timeout of %v", o.LeaseTTL, o.DeliveryTimeout)
+	case o.Holder == "" || o.Partitions < 1:
+		return nil, fmt.Errorf("relay needs a holder and partitions, got %q and %d", o.Holder, o.Partitions)
+	}
+	return &Relay{options: o, last: -1}, nil
+}
+
+func orDefault(set, otherwise time.Duration) time.Duration {
+	if set > 0 {
+		return set
+	}
+	return otherwise
+}
+
+// Step does one bounded unit of work: it takes or renews the lease where that is due, or publishes and marks a run of one
+// source partition. progress asks for another Step at once, otherwise not before wake. An error wrapping
+// broker.ErrTopicChanged or a broken invariant does not clear by itself; any other error is a fault to back off from.
+// Losing the lease is no error: the relay stands by.
+func (r *Relay) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
+	now := r.options.Now()
+	if r.lease.Due(now, r.options.LeaseTTL, r.options.DeliveryTimeout) {
+		wait, err := r.acquire(ctx, now)
+		if err != nil || wait > 0 {
+			return false, now.Add(wait), err
+		}
+	}
+	positions, err := r.options.Outbox.Positions(ctx)
+	if err != nil {
+		return false, time.Time{}, fmt.Errorf("read relay positions: %w", err)
+	}
+	position, pending := Pick(positions, r.last)
+	if !pending {
+		return false, r.options.Now().Add(r.options.Idle), nil
+	}
+	r.last = position.Partition
+	err = r.publish(ctx, position)
+	switch {
+	case errors.Is(err, ErrLeaseLost):
+		mark.Hit("R17 mark refused")
+		r.lease = Lease{}
+	case errors.Is(err, ErrMoved):
+	case err != nil:
+		return false, time.Time{}, fmt.Errorf("relay source partition %d from sequence %d: %w", position.Partition, position.Sent, err)
+	}
+	return true, time.Time{}, nil
+}
+
+// Holding reports the lease's term, 0 while the relay stands by.
+func (r *Relay) Holding() int64 { return r.lease.Term }
+
+// Close gives the lease up, so that a successor need not wait it out. Where messages may still be on their way it is left
+// to expire.
+func (r *Relay) Close(ctx context.Context) error {
+	lease := r.lease
+	r.lease = Lease{}
+	if lease.Term == 0 || r.unsettled {
+		return nil
+	}
+	if err := r.options.Outbox.Release(ctx, r.options.Holder, lease.Term); err != nil {
+		return fmt.Errorf("release the relay lease: %w", err)
+	}
+	return nil
+}
+
+// acquire takes or renews the lease. A positive wait says to stand by: another relay holds it.
+func (r *Relay) acquire(ctx context.Context, now time.Time) (wait time.Duration, err error) {
+	r.lease = Lease{}
+	grant, err := r.options.Outbox.Acquire(ctx, r.options.Holder, r.options.LeaseTTL)
+	if err != nil {
+		return 0, fmt.Errorf("acquire the relay lease: %w", err)
+	}
+	if !grant.Held {
+		return max(r.options.Idle, min(grant.Remaining, r.options.Standby)), nil
+	}
+	r.lease = Lease{Term: grant.Term, Until: now.Add(r.options.LeaseTTL)}
+	return 0, nil
+}
+
+// publish sends a run that follows position and marks what was acknowledged.
+func (r *Relay) publish(ctx context.Context, position Position) error {
+	limit := int(min(int64(r.options.MaxEnvelopes), position.End-position.Sent))
+	envelopes, err := r.options.Outbox.Pending(ctx, position.Partition, position.Sent, limit)
+	if err != nil {
+		return fmt.Errorf("read the outbox: %w", err)
+	}
+	if err = Check(position, envelopes); err != nil {
+		return err
+	}
+	messages := r.messages(envelopes)
+	if !r.lease.Allows(r.options.Now(), r.options.DeliveryTimeout) {
+		mark.Hit("R17 lease too short to send")
+		return nil // the next step renews first
+	}
+	receipts, failure := Prefix(messages, r.options.Publisher.Publish(ctx, messages))
+	r.unsettled = failure != nil
+	if len(receipts) > 0 {
+		err = r.options.Outbox.Mark(ctx, Mark{
+			Holder: r.options.Holder, Term: r.lease.Term,
+			Partition: position.Partition, From: position.Sent, Receipts: receipts,
+		})
+		if err != nil {
+			return fmt.Errorf("mark %d envelopes sent: %w", len(receipts), err)
+		}
+	}
+	if failure != nil {
+		return fmt.Errorf("publish sequence %d: %w", position.Sent+int64(len(receipts)), failure)
+	}
+	return nil
+}
+
+func (r *Relay) messages(envelopes []Envelope) []broker.Message {
+	messages := make([]broker.Message, 0, len(envelopes))
+	for _, e := range envelopes {
+		messages = append(messages, broker.Message{
+			Partition: ledger.PartitionOf(e.Key, r.options.Partitions), Key: e.Key, Value: e.Value,
+		})
+	}
+	return messages
+}

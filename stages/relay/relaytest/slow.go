@@ -1,0 +1,18 @@
+package relaytest
+
+import (
+	"context"
+
+	"amends.dev/amends/stages/relay"
+)
+
+// slowOutbox lets time pass while the outbox is read.
+type slowOutbox struct {
+	relay.Outbox
+	slow func()
+}
+
+func (s *slowOutbox) Pending(ctx context.Context, partition int32, from int64, limit int) ([]relay.Envelope, error) {
+	s.slow()
+	return s.Outbox.Pending(ctx, partition, from, limit)
+}
