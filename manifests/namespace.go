@@ -21,6 +21,9 @@ type Namespace struct {
 	Name string
 	// Spec is everything that may never change once applied.
 	Spec Spec
+
+	// index finds a stock key's ID; nil in a value that was built by hand, where KeyID searches instead.
+	index *keyIndex
 }
 
 // Spec is the immutable part of a namespace. Every field takes part in the namespace digest (R02).
