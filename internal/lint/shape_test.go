@@ -25,7 +25,7 @@ var emptyNames = []string{"util", "utils", "common", "types", "helper", "helpers
 func longFunctions(sources []*source) []string {
 	var faults []string
 	for _, s := range sources {
-		if s.test {
+		if s.isTest() {
 			continue
 		}
 		for _, declaration := range s.ast.Decls {

@@ -42,10 +42,10 @@ func (s *source) at(pos token.Pos) string {
 	return fmt.Sprintf("%s/%s:%d", s.dir, s.name, s.fset.Position(pos).Line)
 }
 
-// isTest reports whether the file only serves tests: a _test.go file, or one of a suite that every implementation of a
-// port is tested with, such as stages/view/viewtest.
+// isTest reports whether the file only serves tests: a _test.go file, or one of a package named ...test, such as a
+// suite that every implementation of a port is tested with (stages/view/viewtest).
 func (s *source) isTest() bool {
-	return s.test || path.Base(s.dir) == path.Base(path.Dir(s.dir))+"test"
+	return s.test || strings.HasSuffix(s.dir, "test")
 }
 
 // imports are the imported paths, those of this module relative to its root.
