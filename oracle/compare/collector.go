@@ -134,10 +134,7 @@ func (c *Collector) Statuses(oracle, view iter.Seq2[projection.Status, error]) e
 
 // Quarantine compares the oracle's rejections with the quarantine rows, both sides sorted by partition, offset.
 func (c *Collector) Quarantine(oracle, stored iter.Seq2[Rejected, error]) error {
-	order := func(a, b Rejected) int {
-		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
-	}
-	return merge(oracle, stored, order, func(o, v *Rejected) {
+	return merge(oracle, stored, OrderRejected, func(o, v *Rejected) {
 		d := Difference{Family: FamilyQuarantine, Oracle: rejectedValue(o), View: rejectedValue(v)}
 		for _, r := range []*Rejected{o, v} {
 			if r != nil {
@@ -166,6 +163,16 @@ func (c *Collector) Conflicts(oracle, stored iter.Seq2[projection.Conflict, erro
 		}
 		c.add(d, o != nil && v != nil)
 	})
+}
+
+// OrderRejected sorts rejected records by partition, offset.
+func OrderRejected(a, b Rejected) int {
+	return OrderCoordinates(a.Partition, a.Offset, b.Partition, b.Offset)
+}
+
+// OrderCoordinates compares two records' coordinates by partition, then offset.
+func OrderCoordinates(partition int32, offset int64, otherPartition int32, otherOffset int64) int {
+	return cmp.Or(cmp.Compare(partition, otherPartition), cmp.Compare(offset, otherOffset))
 }
 
 // OrderConflict sorts conflicts by the bytes of item, location, txn_id, then revision.

@@ -222,4 +222,3 @@ func render(t *testing.T, r *Report) string {
 	}
 	return b.String()
 }
-

@@ -2,35 +2,18 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/engine"
 )
 
-var (
-	// ErrTopicChanged is wrapped where the topic is gone, was recreated or repartitioned (S2, SC28).
-	ErrTopicChanged = errors.New("topic changed")
-	// ErrHistoryLost is wrapped where the log no longer holds the start of the range.
-	ErrHistoryLost = errors.New("history lost")
-	// ErrStalled is wrapped where reading made no progress for Config.Stall.
-	ErrStalled = errors.New("no progress")
-)
-
-// Range is a finite part of one topic incarnation.
-type Range struct {
-	Topic   string
-	TopicID string
-	// From and To are per partition: [From, To). To is at most the last stable offset.
-	From, To []int64
-}
-
 // History returns the visible data records of the range. Each call of it reads the topic anew, with a client of its
-// own. Errors wrap ErrTopicChanged, ErrHistoryLost or ErrStalled where these apply.
-func (c *Client) History(r Range) engine.History {
+// own. Errors wrap boundary.ErrTopicChanged, ErrHistoryLost or ErrStalled where these apply.
+func (c *Client) History(r boundary.Range) engine.History {
 	return func(ctx context.Context) iter.Seq2[engine.Record, error] {
 		return func(yield func(engine.Record, error) bool) {
 			s := &scan{client: c, r: r, yield: yield}
@@ -44,7 +27,7 @@ func (c *Client) History(r Range) engine.History {
 // scan is one pass over a range.
 type scan struct {
 	client *Client
-	r      Range
+	r      boundary.Range
 	yield  func(engine.Record, error) bool
 	// next is the exclusive frontier of each partition (R08); open counts the partitions below To.
 	next    []int64
@@ -146,11 +129,11 @@ func (s *scan) check(ctx context.Context) error {
 	}
 	switch {
 	case found == nil:
-		return fmt.Errorf("%w: it no longer exists", ErrTopicChanged)
+		return fmt.Errorf("%w: it no longer exists", boundary.ErrTopicChanged)
 	case found.id != s.r.TopicID:
-		return fmt.Errorf("%w: its ID is %s, want %s", ErrTopicChanged, found.id, s.r.TopicID)
+		return fmt.Errorf("%w: its ID is %s, want %s", boundary.ErrTopicChanged, found.id, s.r.TopicID)
 	case found.partitions != len(s.r.From):
-		return fmt.Errorf("%w: it has %d partitions, want %d", ErrTopicChanged, found.partitions, len(s.r.From))
+		return fmt.Errorf("%w: it has %d partitions, want %d", boundary.ErrTopicChanged, found.partitions, len(s.r.From))
 	}
 	listed, err := s.client.admin.ListStartOffsets(bounded, s.r.Topic)
 	if err != nil {
@@ -162,7 +145,7 @@ func (s *scan) check(ctx context.Context) error {
 	}
 	for p, start := range starts {
 		if start > s.r.From[p] {
-			return fmt.Errorf("%w: partition %d begins at offset %d, after %d", ErrHistoryLost, p, start, s.r.From[p])
+			return fmt.Errorf("%w: partition %d begins at offset %d, after %d", boundary.ErrHistoryLost, p, start, s.r.From[p])
 		}
 	}
 	return nil
@@ -176,5 +159,5 @@ func (s *scan) stalled() error {
 			text += fmt.Sprintf(" partition %d at %d of %d;", p, next, s.r.To[p])
 		}
 	}
-	return fmt.Errorf("%w for %s:%s", ErrStalled, s.client.stall, text[:len(text)-1])
+	return fmt.Errorf("%w for %s:%s", boundary.ErrStalled, s.client.stall, text[:len(text)-1])
 }

@@ -40,7 +40,7 @@ func describe(t *testing.T, client *source.Client, topic string) *boundary.Topic
 }
 
 // read returns the records of a range as partition/offset=value, and the error that ended it.
-func read(client *source.Client, r source.Range) ([]string, error) {
+func read(client *source.Client, r boundary.Range) ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var got []string
@@ -69,7 +69,7 @@ func TestB001B004Transactions(t *testing.T) {
 		if !slices.Equal(d.Ends, []int64{14}) || !slices.Equal(d.Stables, d.Ends) || !slices.Equal(d.Starts, []int64{0}) {
 			t.Fatalf("%+v", d)
 		}
-		got, err := read(client, source.Range{Topic: topic, TopicID: d.ID, From: d.Starts, To: d.Ends})
+		got, err := read(client, boundary.Range{Topic: topic, TopicID: d.ID, From: d.Starts, To: d.Ends})
 		if want := []string{"0/0=a", "0/1=b", "0/2=c", "0/7=d", "0/8=e"}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("read %v, error %v; want %v", got, err, want)
 		}
@@ -100,7 +100,7 @@ func TestNullAndEmptyAreDistinct(t *testing.T) {
 	client := open(t, c, time.Minute)
 	d := describe(t, client, topic)
 	n := 0
-	for record, err := range client.History(source.Range{Topic: topic, TopicID: d.ID, From: d.Starts, To: d.Ends})(context.Background()) {
+	for record, err := range client.History(boundary.Range{Topic: topic, TopicID: d.ID, From: d.Starts, To: d.Ends})(context.Background()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,13 +122,13 @@ func TestRangesOfSeveralPartitions(t *testing.T) {
 	}
 	client := open(t, c, time.Minute)
 	d := describe(t, client, topic)
-	r := source.Range{Topic: topic, TopicID: d.ID, From: []int64{1, 4, 0}, To: []int64{3, 4, 1}}
+	r := boundary.Range{Topic: topic, TopicID: d.ID, From: []int64{1, 4, 0}, To: []int64{3, 4, 1}}
 	got, err := read(client, r)
 	if want := []string{"0/1=b", "0/2=c", "2/0=a"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("read %v, error %v; want %v", got, err, want)
 	}
 	t.Run("empty", func(t *testing.T) {
-		if got, err := read(client, source.Range{Topic: topic, TopicID: d.ID, From: d.Ends, To: d.Ends}); err != nil || len(got) != 0 {
+		if got, err := read(client, boundary.Range{Topic: topic, TopicID: d.ID, From: d.Ends, To: d.Ends}); err != nil || len(got) != 0 {
 			t.Errorf("read %v, error %v", got, err)
 		}
 	})
@@ -158,21 +158,21 @@ func TestHistoryThatIsNotThere(t *testing.T) {
 	c.Produce(t, kafkatest.Values(topic, 0, "a", "b", "c")...)
 	client := open(t, c, 2*time.Second)
 	d := describe(t, client, topic)
-	whole := source.Range{Topic: topic, TopicID: d.ID, From: d.Starts, To: d.Ends}
+	whole := boundary.Range{Topic: topic, TopicID: d.ID, From: d.Starts, To: d.Ends}
 	if _, err := read(client, whole); err != nil {
 		t.Fatalf("undamaged: %v", err)
 	}
 	beyond := whole
 	beyond.To = []int64{5}
-	if _, err := read(client, beyond); !errors.Is(err, source.ErrStalled) {
+	if _, err := read(client, beyond); !errors.Is(err, boundary.ErrStalled) {
 		t.Errorf("beyond the end: %v", err)
 	}
 	c.DeleteRecords(t, topic, 0, 2)
-	if _, err := read(client, whole); !errors.Is(err, source.ErrHistoryLost) { // B006
+	if _, err := read(client, whole); !errors.Is(err, boundary.ErrHistoryLost) { // B006
 		t.Errorf("start deleted: %v", err)
 	}
 	c.DeleteTopic(t, topic)
-	if _, err := read(client, whole); !errors.Is(err, source.ErrTopicChanged) {
+	if _, err := read(client, whole); !errors.Is(err, boundary.ErrTopicChanged) {
 		t.Errorf("deleted: %v", err)
 	}
 	if d, err := client.Describe(context.Background(), topic); d != nil || err != nil {
@@ -180,7 +180,7 @@ func TestHistoryThatIsNotThere(t *testing.T) {
 	}
 	c.CreateTopic(t, topic, 1, nil)
 	c.Produce(t, kafkatest.Values(topic, 0, "x", "x", "x")...)
-	if got, err := read(client, whole); !errors.Is(err, source.ErrTopicChanged) || len(got) > 0 { // B010
+	if got, err := read(client, whole); !errors.Is(err, boundary.ErrTopicChanged) || len(got) > 0 { // B010
 		t.Errorf("recreated: %v, %v", got, err)
 	}
 }

@@ -1,0 +1,127 @@
+package pgview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"amends.dev/amends/manifests"
+	"amends.dev/amends/oracle/boundary"
+	"amends.dev/amends/oracle/verify"
+)
+
+// Applied implements verify.State.
+func (d *DB) Applied(ctx context.Context, name string) (*verify.Applied, error) {
+	name, err := d.resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var applied *verify.Applied
+	err = d.snapshot(ctx, func(tx pgx.Tx) error {
+		identity, err := identityOf(ctx, tx, name)
+		if err != nil {
+			return err
+		}
+		var spec []byte
+		sql := `SELECT spec::text FROM ` + table(catalogSchema, "namespace") + ` WHERE name = $1`
+		if err := tx.QueryRow(ctx, sql, name).Scan(&spec); err != nil {
+			return fmt.Errorf("read the spec of namespace %s: %w", name, err)
+		}
+		keys, err := stockKeys(ctx, tx, identity.StateSchema)
+		if err != nil {
+			return err
+		}
+		ns, err := manifests.FromSpec(name, spec, keys)
+		if err != nil {
+			return err
+		}
+		applied = &verify.Applied{Identity: identity, Namespace: ns}
+		return nil
+	})
+	return applied, err
+}
+
+// Identity implements verify.State.
+func (d *DB) Identity(ctx context.Context, name string) (verify.Identity, error) {
+	return identityOf(ctx, d.pool, name)
+}
+
+// resolve turns the empty name into that of the only applied namespace.
+func (d *DB) resolve(ctx context.Context, name string) (string, error) {
+	if name != "" {
+		return name, nil
+	}
+	names, err := collect(stream(ctx, d.pool, "the catalog", func(rows pgx.Rows, name *string) error { return rows.Scan(name) },
+		`SELECT name FROM `+table(catalogSchema, "namespace")+` ORDER BY name LIMIT 20`))
+	switch {
+	case absent(err) || err == nil && len(names) == 0:
+		return "", fmt.Errorf("%w: this database has none", verify.ErrNotApplied)
+	case err != nil:
+		return "", err
+	case len(names) > 1:
+		return "", fmt.Errorf("%w: name one of %s", verify.ErrAmbiguousName, strings.Join(names, ", "))
+	}
+	return names[0], nil
+}
+
+// identityOf reads one catalog row.
+func identityOf(ctx context.Context, q querier, name string) (verify.Identity, error) {
+	i := verify.Identity{Name: name}
+	sql := `SELECT namespace_digest, business_digest, source_topic_id, output_topic_id, state_schema, view_schema, built_by
+		FROM ` + table(catalogSchema, "namespace") + ` WHERE name = $1`
+	err := q.QueryRow(ctx, sql, name).Scan(&i.Digest, &i.BusinessDigest, &i.SourceTopicID, &i.OutputTopicID,
+		&i.StateSchema, &i.ViewSchema, &i.BuiltBy)
+	if absent(err) || errors.Is(err, pgx.ErrNoRows) {
+		return i, fmt.Errorf("%w: %s", verify.ErrNotApplied, name)
+	}
+	if err != nil {
+		return i, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return i, nil
+}
+
+// stockKeys reads the configured keys.
+func stockKeys(ctx context.Context, tx pgx.Tx, schema string) ([]manifests.StockKey, error) {
+	scan := func(rows pgx.Rows, k *manifests.StockKey) error {
+		return rows.Scan(&k.Item, &k.Location, &k.OpeningBalance, &k.ReorderThreshold)
+	}
+	return collect(stream(ctx, tx, "the stock keys of "+schema, scan,
+		`SELECT item, location, opening_balance, reorder_threshold FROM `+table(schema, "stock_key")+` ORDER BY key_id`))
+}
+
+// Lease implements verify.State. Whether a lease has expired is judged by the database's clock.
+func (d *DB) Lease(ctx context.Context, sourceTopicID string) (boundary.Lease, error) {
+	var l boundary.Lease
+	sql := `SELECT holder, term, stop_requested, NOT released AND expires_at > now() FROM ` +
+		table(catalogSchema, "writer_lease") + ` WHERE source_topic_id = $1`
+	err := d.pool.QueryRow(ctx, sql, sourceTopicID).Scan(&l.Holder, &l.Term, &l.StopRequested, &l.Held)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return boundary.Lease{}, nil
+	case denied(err):
+		return boundary.Lease{Unreadable: true}, nil
+	case err != nil:
+		return l, fmt.Errorf("read the writer lease: %w", err)
+	}
+	return l, nil
+}
+
+// RequestStop implements verify.State; it needs the verifier role's right to update writer_lease.
+func (d *DB) RequestStop(ctx context.Context, sourceTopicID string, term int64) error {
+	err := pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{AccessMode: pgx.ReadWrite}, func(tx pgx.Tx) error {
+		sql := `UPDATE ` + table(catalogSchema, "writer_lease") +
+			` SET stop_requested = true WHERE source_topic_id = $1 AND term = $2 AND NOT released`
+		_, err := tx.Exec(ctx, sql, sourceTopicID, term)
+		return err
+	})
+	if denied(err) {
+		return fmt.Errorf("ask the writer to stop: %w: %w", verify.ErrDenied, err)
+	}
+	if err != nil {
+		return fmt.Errorf("ask the writer to stop: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package pgview
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
+
+	"amends.dev/amends/oracle/boundary"
+	"amends.dev/amends/oracle/projection"
+	"amends.dev/amends/oracle/verify"
+)
+
+// ViewIdentity implements verify.View.
+func (d *DB) ViewIdentity(ctx context.Context, a *verify.Applied) (verify.ViewIdentity, error) {
+	var i verify.ViewIdentity
+	sql := `SELECT name, namespace_digest, output_topic, output_topic_id FROM ` + table(a.ViewSchema, "namespace")
+	if err := d.pool.QueryRow(ctx, sql).Scan(&i.Name, &i.Digest, &i.OutputTopic, &i.OutputTopicID); err != nil {
+		return i, fmt.Errorf("read which namespace the view %s shows: %w", a.ViewSchema, err)
+	}
+	return i, nil
+}
+
+// ViewProgress implements verify.View.
+func (d *DB) ViewProgress(ctx context.Context, a *verify.Applied) ([]int64, []boundary.Stop, error) {
+	frontiers, err := frontiers(ctx, d.pool, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	scan := func(rows pgx.Rows, s *boundary.Stop) error {
+		s.Phase = boundary.PhaseView
+		return rows.Scan(&s.Partition, &s.Offset, &s.Reason, &s.Detail)
+	}
+	stops, err := collect(stream(ctx, d.pool, "the view's protocol violations", scan,
+		`SELECT partition, output_offset, reason, detail FROM `+table(a.ViewSchema, "protocol_violation")+` ORDER BY partition`))
+	return frontiers, stops, err
+}
+
+// Snapshot implements verify.View.
+func (d *DB) Snapshot(ctx context.Context, a *verify.Applied, read func(verify.ViewSnapshot) error) error {
+	return d.snapshot(ctx, func(tx pgx.Tx) error { return read(viewSnapshot{tx: tx, applied: a}) })
+}
+
+// frontiers reads the view's exclusive output frontiers.
+func frontiers(ctx context.Context, q querier, a *verify.Applied) ([]int64, error) {
+	out := make([]int64, a.Namespace.Spec.Output.Partitions)
+	type row struct {
+		partition int32
+		next      int64
+	}
+	scan := func(rows pgx.Rows, r *row) error { return rows.Scan(&r.partition, &r.next) }
+	sql := `SELECT partition, next_offset FROM ` + table(a.ViewSchema, "view_progress") + ` ORDER BY partition`
+	for r, err := range stream(ctx, q, "the view's progress", scan, sql) {
+		if err != nil {
+			return nil, err
+		}
+		if r.partition < 0 || int(r.partition) >= len(out) {
+			return nil, fmt.Errorf("read the view's progress: partition %d of a topic with %d", r.partition, len(out))
+		}
+		out[r.partition] = r.next
+	}
+	return out, nil
+}
+
+// viewSnapshot is one snapshot of a view.
+type viewSnapshot struct {
+	tx      pgx.Tx
+	applied *verify.Applied
+}
+
+// Frontiers implements verify.ViewSnapshot.
+func (v viewSnapshot) Frontiers(ctx context.Context) ([]int64, error) {
+	return frontiers(ctx, v.tx, v.applied)
+}
+
+// Balances implements verify.ViewSnapshot: what users read, through the same SQL view.
+func (v viewSnapshot) Balances(ctx context.Context) iter.Seq2[projection.Balance, error] {
+	scan := func(rows pgx.Rows, b *projection.Balance) error {
+		return rows.Scan(&b.Item, &b.Location, &b.Day, &b.Close)
+	}
+	return stream(ctx, v.tx, "the view's balances", scan, `SELECT item, location, `+day+`, close
+		FROM `+table(v.applied.ViewSchema, "balances")+` `+byKeyAndDay)
+}
+
+// Alerts implements verify.ViewSnapshot: what users read, through the same SQL view.
+func (v viewSnapshot) Alerts(ctx context.Context) iter.Seq2[projection.Alert, error] {
+	scan := func(rows pgx.Rows, a *projection.Alert) error {
+		return rows.Scan(&a.Item, &a.Location, &a.Day, &a.Close, &a.Threshold)
+	}
+	return stream(ctx, v.tx, "the view's alerts", scan, `SELECT item, location, `+day+`, close, threshold
+		FROM `+table(v.applied.ViewSchema, "alerts")+` `+byKeyAndDay)
+}
+
+// Statuses implements verify.ViewSnapshot.
+func (v viewSnapshot) Statuses(ctx context.Context) iter.Seq2[projection.Status, error] {
+	scan := func(rows pgx.Rows, s *projection.Status) error {
+		var txns []string
+		var revisions []int64
+		if err := rows.Scan(&s.Item, &s.Location, &s.Status, &txns, &revisions); err != nil {
+			return err
+		}
+		if len(txns) != len(revisions) {
+			return fmt.Errorf("status of %s/%s: %d transactions with %d revisions", s.Item, s.Location, len(txns), len(revisions))
+		}
+		for i, txn := range txns {
+			s.Conflicts = append(s.Conflicts, projection.ConflictRef{TxnID: txn, Revision: revisions[i]})
+		}
+		return nil
+	}
+	return stream(ctx, v.tx, "the view's statuses", scan, `SELECT k.item, k.location, s.status, s.conflict_txns, s.conflict_revisions
+		FROM `+table(v.applied.ViewSchema, "key_status")+` s JOIN `+table(v.applied.ViewSchema, "stock_key")+` k USING (key_id)
+		ORDER BY k.item COLLATE "C", k.location COLLATE "C"`)
+}
+
+const (
+	// day is a date as the projection writes it, whatever the session's settings.
+	day = `to_char(day, 'YYYY-MM-DD')`
+	// byKeyAndDay sorts by bytes, by the very text that is compared.
+	byKeyAndDay = `ORDER BY item COLLATE "C", location COLLATE "C", ` + day + ` COLLATE "C"`
+)

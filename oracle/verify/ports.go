@@ -1,0 +1,190 @@
+// Package verify orchestrates a verification with a stopped-input boundary (S10): it observes the world through ports,
+// lets the boundary machine decide, has an engine recompute the source history, compares, and fills one report. It
+// never reads the worker's own results (R23).
+package verify
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"amends.dev/amends/manifests"
+	"amends.dev/amends/oracle/boundary"
+	"amends.dev/amends/oracle/compare"
+	"amends.dev/amends/oracle/engine"
+	"amends.dev/amends/oracle/projection"
+)
+
+var (
+	// ErrNotApplied is wrapped where the named namespace, or any, is not in the catalog.
+	ErrNotApplied = errors.New("namespace is not applied")
+	// ErrAmbiguousName is wrapped where no name was given and more than one namespace is applied.
+	ErrAmbiguousName = errors.New("more than one namespace is applied")
+	// ErrDenied is wrapped where the database role lacks a right.
+	ErrDenied = errors.New("permission denied")
+	// ErrRefused is wrapped by errors that mean: this namespace cannot be judged in this way (exit code 5).
+	ErrRefused = errors.New("refused")
+)
+
+// Identity is what the catalog recorded when the namespace was applied.
+type Identity struct {
+	Name string
+	// Digest and BusinessDigest are the two configuration digests (R02).
+	Digest, BusinessDigest       string
+	SourceTopicID, OutputTopicID string
+	// StateSchema and ViewSchema are the schemas of processing state and view.
+	StateSchema, ViewSchema string
+	// BuiltBy is "stream", or begins with the name of the engine that built the state (R26).
+	BuiltBy string
+}
+
+// Applied is an applied namespace with its configuration.
+type Applied struct {
+	Identity
+	Namespace *manifests.Namespace
+}
+
+// Progress is what worker and relay of a namespace have durably done. Vectors are indexed by source partition.
+type Progress struct {
+	Worker, OutboxNext, SentThrough []int64
+	Stops                           []boundary.Stop
+}
+
+// State is the database of catalog and processing state. Only RequestStop writes.
+type State interface {
+	// Applied finds a namespace; the empty name means the only one there is. Errors wrap ErrNotApplied,
+	// ErrAmbiguousName or manifests.ErrSemanticsVersion where these apply.
+	Applied(ctx context.Context, name string) (*Applied, error)
+	// Identity reads the catalog row again.
+	Identity(ctx context.Context, name string) (Identity, error)
+	// Lease reads the writer lease of a source topic.
+	Lease(ctx context.Context, sourceTopicID string) (boundary.Lease, error)
+	// RequestStop asks the holder of the lease, at the given term, to stop. Errors wrap ErrDenied where this role may
+	// not.
+	RequestStop(ctx context.Context, sourceTopicID string, term int64) error
+	// Progress reads frontiers and drain in one snapshot.
+	Progress(ctx context.Context, a *Applied) (Progress, error)
+	// Ambiguous reads the conflicts that the worker now holds to block keys, sorted.
+	Ambiguous(ctx context.Context, a *Applied) ([]projection.Conflict, error)
+	// Evidence calls read with one stable snapshot of the evidence.
+	Evidence(ctx context.Context, a *Applied, read func(Evidence) error) error
+}
+
+// Evidence is a stable snapshot of durable evidence. Its sequences are read one after the other.
+type Evidence interface {
+	// Quarantine is sorted by partition, offset.
+	Quarantine(ctx context.Context) iter.Seq2[compare.Rejected, error]
+	// Conflicts is sorted by the bytes of item, location, txn_id, then revision.
+	Conflicts(ctx context.Context) iter.Seq2[projection.Conflict, error]
+}
+
+// ViewIdentity is what a view's own schema says it shows.
+type ViewIdentity struct {
+	Name, Digest, OutputTopic, OutputTopicID string
+}
+
+// View is the database of the view.
+type View interface {
+	// ViewIdentity reads what the view was set up for.
+	ViewIdentity(ctx context.Context, a *Applied) (ViewIdentity, error)
+	// ViewProgress reads the exclusive frontiers by output partition, and persisted protocol violations.
+	ViewProgress(ctx context.Context, a *Applied) ([]int64, []boundary.Stop, error)
+	// Snapshot calls read with one stable snapshot of what users read.
+	Snapshot(ctx context.Context, a *Applied, read func(ViewSnapshot) error) error
+}
+
+// ViewSnapshot is a stable snapshot of a view (S10 step 4). Its sequences are read one after the other; they are
+// sorted by the bytes of item, location, then day.
+type ViewSnapshot interface {
+	// Frontiers are the view's frontiers in this very snapshot.
+	Frontiers(ctx context.Context) ([]int64, error)
+	Balances(ctx context.Context) iter.Seq2[projection.Balance, error]
+	Alerts(ctx context.Context) iter.Seq2[projection.Alert, error]
+	Statuses(ctx context.Context) iter.Seq2[projection.Status, error]
+}
+
+// Topics is the broker, seen by a consumer of the oracle's own.
+type Topics interface {
+	// Describe returns nil without an error where the topic does not exist.
+	Describe(ctx context.Context, topic string) (*boundary.Topic, error)
+	// History reads a range under read_committed; see source.Client.
+	History(r boundary.Range) engine.History
+}
+
+// Clock is the passage of time.
+type Clock interface {
+	Now() time.Time
+	// Sleep returns early, with the context's error, when ctx ends.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// Deps are the ports of a run.
+type Deps struct {
+	State  State
+	View   View
+	Topics Topics
+	// Engines are tried in this order where the engine is chosen automatically.
+	Engines []engine.Engine
+	Clock   Clock
+	// Progress, where not nil, is told what the run is doing. It is called by the goroutine of Run.
+	Progress func(Event)
+}
+
+// Event is one step of a run.
+type Event struct {
+	Phase boundary.Phase
+	// Elapsed is the time since the run began.
+	Elapsed time.Duration
+	// Detail is one line for people.
+	Detail string
+}
+
+// Defaults of Options.
+const (
+	DefaultTimeout = 60 * time.Second
+	DefaultPoll    = 200 * time.Millisecond
+	DefaultSettle  = 500 * time.Millisecond
+	DefaultLimit   = 100
+	// EngineAuto picks the first engine that may judge what built the state (R26).
+	EngineAuto = "auto"
+)
+
+// Options are the choices of a run; zero values stand for the defaults.
+type Options struct {
+	// Namespace names an applied namespace; empty means the only one there is.
+	Namespace string
+	// Manifest, where not nil, must have the digest that was applied.
+	Manifest *manifests.Namespace
+	// Engine is the name of an engine, or EngineAuto.
+	Engine string
+	// Timeout bounds the waiting of each phase (S10); Poll is the time between two looks; Settle is how long the
+	// source's ends must stand still.
+	Timeout, Poll, Settle time.Duration
+	// Limit bounds the listed differences of each family; counts are always full. Negative: list all.
+	Limit int
+	// Code is the version of the running program.
+	Code string
+}
+
+// withDefaults fills zero values in.
+func (o Options) withDefaults() Options {
+	for _, d := range []struct {
+		value     *time.Duration
+		otherwise time.Duration
+	}{{&o.Timeout, DefaultTimeout}, {&o.Poll, DefaultPoll}, {&o.Settle, DefaultSettle}} {
+		if *d.value == 0 {
+			*d.value = d.otherwise
+		}
+	}
+	if o.Engine == "" {
+		o.Engine = EngineAuto
+	}
+	switch {
+	case o.Limit == 0:
+		o.Limit = DefaultLimit
+	case o.Limit < 0:
+		o.Limit = 0
+	}
+	return o
+}
