@@ -145,8 +145,18 @@ func Of(records []engine.Record) engine.History {
 	}
 }
 
+// TB is what checks need of a test; *testing.T and *rapid.T have it.
+type TB interface {
+	// Helper hides the caller from the position of a failure.
+	Helper()
+	// Errorf fails the test and goes on.
+	Errorf(format string, args ...any)
+	// Fatalf fails the test and ends it.
+	Fatalf(format string, args ...any)
+}
+
 // Compute runs an engine over records that it must be able to read.
-func Compute(t testing.TB, e engine.Engine, ns *manifests.Namespace, records []engine.Record) *projection.Projection {
+func Compute(t TB, e engine.Engine, ns *manifests.Namespace, records []engine.Record) *projection.Projection {
 	t.Helper()
 	got, err := e.Compute(context.Background(), ns, Of(records))
 	if err != nil {
@@ -156,7 +166,7 @@ func Compute(t testing.TB, e engine.Engine, ns *manifests.Namespace, records []e
 }
 
 // Equal fails the test unless two projections are the same, nil and empty slices told apart.
-func Equal(t testing.TB, what string, got, want *projection.Projection) {
+func Equal(t TB, what string, got, want *projection.Projection) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s: projection differs (-want +got):\n%s", what, diff)
