@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	slashpath "path"
 	"slices"
 	"strings"
 
@@ -47,8 +48,9 @@ func (w *walker) keysFrom(n *yaml.Node, path string) ([]locatedKey, string, bool
 		w.report(m.values["sha256"], path+".sha256", "%s has the digest %s: it is not the file this manifest was written for", file, got)
 		return nil, "", false
 	}
-	keys, ok := readKeys(w.problems, file, data)
-	return keys, file, ok
+	shown := slashpath.Join(slashpath.Dir(w.problems.file), file)
+	keys, ok := readKeys(w.problems, shown, data)
+	return keys, shown, ok
 }
 
 // keyReader reads one stock-key file.

@@ -13,7 +13,7 @@ const problemsMax = 1000
 
 // Problem is one fault of a manifest or of the stock-key file it names.
 type Problem struct {
-	// File is the file name as the caller or the manifest wrote it.
+	// File is the manifest's name as the caller gave it, or the stock-key file's beside it.
 	File string
 	// Line and Column count from 1. Columns count characters in YAML and bytes in CSV.
 	Line, Column int

@@ -3,9 +3,13 @@
 package schemas
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 )
+
+//go:embed manifest.json
+var manifest []byte
 
 //go:embed *.json
 var files embed.FS
@@ -23,11 +27,5 @@ func Read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Manifest returns the JSON Schema of the namespace manifest (design section 4).
-func Manifest() []byte {
-	data, err := Read("manifest.json")
-	if err != nil {
-		panic(err) // embedded at build time, held by the package's test
-	}
-	return data
-}
+// Manifest returns the JSON Schema of the namespace manifest (design section 4), a copy for the caller to keep.
+func Manifest() []byte { return bytes.Clone(manifest) }
