@@ -12,7 +12,7 @@
 //  2. Within a source partition messages are sent in sequence order, and the sent-through sequence advances only over a
 //     contiguous acknowledged prefix. A later acknowledgement never hides an earlier message that failed (B055).
 //  3. A sequence is sent only once every lower one is visible. Sequences are assigned under the worker's partition
-//     lock, so a gap is a bug and stops the relay instead of being skipped (B052).
+//     lock, so a gap is a bug: the source partition stops, with the reason persisted, and nothing is skipped (B052).
 //  4. Nothing is sent unless what remains of the lease exceeds the delivery timeout; the remainder is counted by the
 //     local monotonic clock from before the request that granted it. Marks and receipts are conditional on the term.
 //     A successor waits until the old term has expired by the database's clock.

@@ -29,12 +29,12 @@ func (l Lease) Due(now time.Time, ttl, deliveryTimeout time.Duration) bool {
 }
 
 // Pick chooses the source partition to publish next: the first one with pending envelopes after the last one served,
-// in turn, so that no partition starves another. positions are ordered by partition.
+// in turn, so that no partition starves another. Stopped ones are passed over. positions are ordered by partition.
 func Pick(positions []Position, last int32) (Position, bool) {
 	var first *Position
 	for i := range positions {
 		p := &positions[i]
-		if p.Sent >= p.End {
+		if p.Sent >= p.End || p.Stopped != "" {
 			continue
 		}
 		if p.Partition > last {

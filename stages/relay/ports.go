@@ -25,8 +25,10 @@ type Outbox interface {
 	// Positions returns every source partition, by number.
 	Positions(ctx context.Context) ([]Position, error)
 	// Pending returns up to limit committed envelopes from sequence from on, in sequence order. from may stand inside a
-	// packed row.
+	// packed row. A row that cannot be read is an error for which invariant.Is is true.
 	Pending(ctx context.Context, partition int32, from int64, limit int) ([]Envelope, error)
+	// RecordStop persists that the outbox is damaged at the sent-through sequence, conditional like a mark.
+	RecordStop(ctx context.Context, stop Stop) error
 	// Mark advances the sent-through sequence and keeps the receipts, in one transaction, or returns an error wrapping
 	// ErrLeaseLost or ErrMoved and changes nothing. After any other error the outcome may be unknown.
 	Mark(ctx context.Context, mark Mark) error
@@ -50,6 +52,24 @@ type Position struct {
 	Sent int64
 	// End is exclusive: the sequence that the worker will assign next.
 	End int64
+	// Stopped is the persisted reason why the partition is no longer published, empty while it is (R36).
+	Stopped string
+}
+
+// ReasonOutboxDamaged is a missing sequence or an unreadable packed row: a bug or a damaged database.
+const ReasonOutboxDamaged = "outbox_damaged"
+
+// Stop ends the publication of one source partition for good; others go on (R36).
+type Stop struct {
+	// Holder and Term are of the lease under which the damage was found.
+	Holder string
+	Term   int64
+	// Partition is the source partition.
+	Partition int32
+	// From is the sent-through sequence, from which on nothing is published.
+	From int64
+	// Reason is ReasonOutboxDamaged; Detail is one line for the operator.
+	Reason, Detail string
 }
 
 // Envelope is one outbox message with its sequence in its source partition.

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"amends.dev/amends/internal/invariant"
 	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/ledger"
 )
 
@@ -41,6 +43,8 @@ type Options struct {
 	LeaseTTL time.Duration
 	// MaxEnvelopes bounds one unit of work.
 	MaxEnvelopes int
+	// Stopped, where set, is told about each partition that this relay stops for good.
+	Stopped func(Stop)
 	// Idle and Standby bound the waits for work and for another relay's lease.
 	Idle, Standby time.Duration
 }
@@ -83,9 +87,10 @@ func orDefault(set, otherwise time.Duration) time.Duration {
 }
 
 // Step does one bounded unit of work: it takes or renews the lease where that is due, or publishes and marks a run of one
-// source partition. progress asks for another Step at once, otherwise not before wake. An error wrapping
-// broker.ErrTopicChanged or a broken invariant does not clear by itself; any other error is a fault to back off from.
-// Losing the lease is no error: the relay stands by.
+// source partition. progress asks for another Step at once, otherwise not before wake. An error is a fault to back off
+// from, unless its fault.Class is Stop: an output topic that is another one now, a publisher that breaks its contract.
+// Neither losing the lease nor a damaged outbox is an error: the relay stands by, or persists that the source partition
+// stopped and serves the others.
 func (r *Relay) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
 	now := r.options.Now()
 	if r.lease.Due(now, r.options.LeaseTTL, r.options.DeliveryTimeout) {
@@ -110,9 +115,18 @@ func (r *Relay) Step(ctx context.Context) (progress bool, wake time.Time, err er
 		r.lease = Lease{}
 	case errors.Is(err, ErrMoved):
 	case err != nil:
-		return false, time.Time{}, fmt.Errorf("relay source partition %d from sequence %d: %w", position.Partition, position.Sent, err)
+		err = fmt.Errorf("relay source partition %d from sequence %d: %w", position.Partition, position.Sent, err)
+		return false, time.Time{}, classify(err)
 	}
 	return true, time.Time{}, nil
+}
+
+// classify marks what no retry can clear.
+func classify(err error) error {
+	if errors.Is(err, broker.ErrTopicChanged) || invariant.Is(err) {
+		return fault.Mark(fault.Stop, err)
+	}
+	return err
 }
 
 // Holding reports the lease's term, 0 while the relay stands by.
@@ -148,12 +162,8 @@ func (r *Relay) acquire(ctx context.Context, now time.Time) (wait time.Duration,
 
 // publish sends a run that follows position and marks what was acknowledged.
 func (r *Relay) publish(ctx context.Context, position Position) error {
-	limit := int(min(int64(r.options.MaxEnvelopes), position.End-position.Sent))
-	envelopes, err := r.options.Outbox.Pending(ctx, position.Partition, position.Sent, limit)
-	if err != nil {
-		return fmt.Errorf("read the outbox: %w", err)
-	}
-	if err = Check(position, envelopes); err != nil {
+	envelopes, err := r.read(ctx, position)
+	if err != nil || len(envelopes) == 0 {
 		return err
 	}
 	messages := r.messages(envelopes)
@@ -176,6 +186,32 @@ func (r *Relay) publish(ctx context.Context, position Position) error {
 		return fmt.Errorf("publish sequence %d: %w", position.Sent+int64(len(receipts)), failure)
 	}
 	return nil
+}
+
+// read returns the run that follows position. Where the outbox is damaged there it stops the partition and returns none.
+func (r *Relay) read(ctx context.Context, position Position) ([]Envelope, error) {
+	limit := int(min(int64(r.options.MaxEnvelopes), position.End-position.Sent))
+	envelopes, err := r.options.Outbox.Pending(ctx, position.Partition, position.Sent, limit)
+	if err == nil {
+		err = Check(position, envelopes)
+	}
+	switch {
+	case err == nil:
+		return envelopes, nil
+	case !invariant.Is(err):
+		return nil, fmt.Errorf("read the outbox: %w", err)
+	}
+	stop := Stop{
+		Holder: r.options.Holder, Term: r.lease.Term, Partition: position.Partition, From: position.Sent,
+		Reason: ReasonOutboxDamaged, Detail: err.Error(),
+	}
+	if err = r.options.Outbox.RecordStop(ctx, stop); err != nil {
+		return nil, fmt.Errorf("record the stop: %w", err)
+	}
+	if r.options.Stopped != nil {
+		r.options.Stopped(stop)
+	}
+	return nil, nil
 }
 
 func (r *Relay) messages(envelopes []Envelope) []broker.Message {

@@ -1,7 +1,6 @@
 package relay_test
 
 import (
-	"context"
 	"errors"
 	"math"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/relay"
 	"amends.dev/amends/stages/relay/relaytest"
-	"amends.dev/amends/stages/view/viewtest"
 )
 
 func TestMemoryOutbox(t *testing.T) { relaytest.Suite(t, relaytest.Memory) }
@@ -118,32 +116,6 @@ func TestR19Receipts(t *testing.T) {
 	}
 	if _, err := relay.ParseReceipts([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 1, 1}, 1); err == nil {
 		t.Error("partition beyond int32: accepted")
-	}
-}
-
-// gapped hides one envelope, as a damaged outbox would.
-type gapped struct{ *relaytest.Store }
-
-func (g gapped) Pending(ctx context.Context, partition int32, from int64, limit int) ([]relay.Envelope, error) {
-	all, err := g.Store.Pending(ctx, partition, from, limit)
-	return append(all[:1:1], all[2:]...), err
-}
-
-// TestB052GapStops: a sequence that is missing is never skipped.
-func TestB052GapStops(t *testing.T) {
-	store := relaytest.NewStore(1, time.Now)
-	key := viewtest.KeyOf(viewtest.Namespace(), 1)
-	store.Append(0, key.Balance("2026-01-01", 1, 1), key.Balance("2026-01-01", 2, 2), key.Balance("2026-01-01", 3, 3))
-	log := viewtest.NewLog()
-	r, err := relay.New(relay.Options{Outbox: gapped{store}, Publisher: log, Holder: "r", Partitions: 2, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err = r.Step(t.Context()); !invariant.Is(err) {
-		t.Errorf("Step: %v, want a broken invariant", err)
-	}
-	if n := len(log.Records(0)); n != 0 {
-		t.Errorf("%d messages were sent", n)
 	}
 }
 

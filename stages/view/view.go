@@ -8,6 +8,7 @@ import (
 
 	"amends.dev/amends/internal/invariant"
 	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/fault"
 )
 
 // DefaultMaxRecords is the size of a unit of work, in records, where Options does not set one.
@@ -54,8 +55,8 @@ func New(options Options) *View {
 }
 
 // Step does one bounded unit of work: it polls once and commits what was delivered. progress asks for another Step at
-// once, otherwise not before wake. A *StoppedError and an error wrapping broker.ErrTopicChanged or ErrWrongView do not
-// clear by themselves; any other error is a fault to back off from. After every error, also one whose commit has an
+// once, otherwise not before wake. An error is a fault to back off from, unless its fault.Class is Stop: a *StoppedError,
+// an output topic or a view that is another one, a broken invariant. After every error, also one whose commit has an
 // unknown outcome, the next Step reads the committed position again (SC21).
 func (v *View) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
 	progress, err = v.step(ctx)
@@ -65,11 +66,20 @@ func (v *View) Step(ctx context.Context) (progress bool, wake time.Time, err err
 		return true, time.Time{}, nil
 	case err != nil:
 		v.Close()
-		return false, time.Time{}, err
+		return false, time.Time{}, classify(err)
 	case !progress:
 		wake = v.options.Now().Add(v.options.Idle)
 	}
 	return progress, wake, nil
+}
+
+// classify marks what no retry can clear.
+func classify(err error) error {
+	var stopped *StoppedError
+	if errors.As(err, &stopped) || errors.Is(err, broker.ErrTopicChanged) || errors.Is(err, ErrWrongView) || invariant.Is(err) {
+		return fault.Mark(fault.Stop, err)
+	}
+	return err
 }
 
 // Close releases the reader. The View may be stepped again; it then starts from the committed position.

@@ -21,6 +21,7 @@ type Store struct {
 	outbox   map[int32][]relay.Envelope
 	receipts map[int32][]relay.Receipt
 	lease    lease
+	stops    map[int32]relay.Stop
 }
 
 type lease struct {
@@ -31,7 +32,7 @@ type lease struct {
 
 // NewStore returns an empty outbox of the given number of source partitions, whose clock is now.
 func NewStore(partitions int32, now func() time.Time) *Store {
-	s := &Store{now: now, outbox: map[int32][]relay.Envelope{}, receipts: map[int32][]relay.Receipt{}}
+	s := &Store{now: now, outbox: map[int32][]relay.Envelope{}, receipts: map[int32][]relay.Receipt{}, stops: map[int32]relay.Stop{}}
 	for p := range partitions {
 		s.outbox[p] = nil
 	}
@@ -80,7 +81,9 @@ func (s *Store) Positions(context.Context) ([]relay.Position, error) {
 	defer s.mu.Unlock()
 	var positions []relay.Position
 	for _, p := range slices.Sorted(maps.Keys(s.outbox)) {
-		positions = append(positions, relay.Position{Partition: p, Sent: s.sent(p), End: int64(len(s.outbox[p])) + 1})
+		positions = append(positions, relay.Position{
+			Partition: p, Sent: s.sent(p), End: int64(len(s.outbox[p])) + 1, Stopped: s.stops[p].Reason,
+		})
 	}
 	return positions, nil
 }
@@ -104,13 +107,32 @@ func window(envelopes []relay.Envelope, from int64, limit int) []relay.Envelope 
 func (s *Store) Mark(_ context.Context, mark relay.Mark) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch sent := s.sent(mark.Partition); {
-	case s.lease.holder != mark.Holder || s.lease.term != mark.Term:
-		return fmt.Errorf("term %d of %s: %w", mark.Term, mark.Holder, relay.ErrLeaseLost)
-	case sent != mark.From:
-		return fmt.Errorf("sent through %d, expected %d: %w", sent, mark.From, relay.ErrMoved)
+	if err := s.check(mark.Holder, mark.Term, mark.Partition, mark.From); err != nil {
+		return err
 	}
 	s.receipts[mark.Partition] = append(s.receipts[mark.Partition], mark.Receipts...)
+	return nil
+}
+
+// RecordStop implements relay.Outbox.
+func (s *Store) RecordStop(_ context.Context, stop relay.Stop) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(stop.Holder, stop.Term, stop.Partition, stop.From); err != nil {
+		return err
+	}
+	s.stops[stop.Partition] = stop
+	return nil
+}
+
+// check wants the lease and the sent-through sequence to be the expected ones; mu is held.
+func (s *Store) check(holder string, term int64, partition int32, from int64) error {
+	switch sent := s.sent(partition); {
+	case s.lease.holder != holder || s.lease.term != term:
+		return fmt.Errorf("term %d of %s: %w", term, holder, relay.ErrLeaseLost)
+	case sent != from:
+		return fmt.Errorf("sent through %d, expected %d: %w", sent, from, relay.ErrMoved)
+	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/relay"
 	"amends.dev/amends/stages/view"
 )
@@ -41,6 +42,7 @@ func Suite(t *testing.T, open func(*testing.T) Harness) {
 		{"R17_CloseWithMessagesOnTheirWay", closeUnsettled},
 		{"S9_OnePartitionFailsOthersGoOn", othersGoOn},
 		{"SC28_TopicRecreated", recreated},
+		{"R36_DamagedOutboxStopsItsPartition", damaged},
 		{"OutboxLease", outboxLease},
 		{"OutboxMarkIsConditional", outboxMark},
 	}
@@ -341,11 +343,31 @@ func recreated(t *testing.T, f *fixture) {
 	f.log.Recreate()
 	r := f.relay(t, "r", f.publisher(nil))
 	for range 2 {
-		if _, _, err := r.Step(t.Context()); !errors.Is(err, broker.ErrTopicChanged) {
-			t.Fatalf("Step: %v, want %v", err, broker.ErrTopicChanged)
+		if _, _, err := r.Step(t.Context()); !errors.Is(err, broker.ErrTopicChanged) || fault.ClassOf(err) != fault.Stop {
+			t.Fatalf("Step: %v (%v), want %v", err, fault.ClassOf(err), broker.ErrTopicChanged)
 		}
 	}
 	f.sent(t, 0, 1, 2)
+}
+
+// damaged loses the first sequence of partition 0: nothing of it is published, partition 1 is, and a relay started
+// later finds the stop.
+func damaged(t *testing.T, f *fixture) {
+	f.commit(t, 0, f.key(1).Balance(day1, 1, 10), f.key(1).Balance(day1, 2, 20))
+	good := f.key(2).Balance(day1, 1, 20)
+	f.commit(t, 1, good)
+	f.faulty.Outbox = &gapOutbox{Outbox: f.Outbox}
+	drain(t, f.relay(t, "first", f.publisher(nil)))
+	f.faulty.Outbox = f.Outbox
+	f.elapse(t, leaseTTL+time.Second)
+	drain(t, f.relay(t, "second", f.publisher(nil)))
+	f.topic(t, 0)
+	f.topic(t, 1, good)
+	positions, err := f.Outbox.Positions(t.Context())
+	want := []relay.Position{{Partition: 0, Sent: 1, End: 3, Stopped: relay.ReasonOutboxDamaged}, {Partition: 1, Sent: 2, End: 2}}
+	if diff := cmp.Diff(want, positions); diff != "" || err != nil {
+		t.Errorf("positions: %v (-want +got):\n%s", err, diff)
+	}
 }
 
 func outboxLease(t *testing.T, f *fixture) {
@@ -414,6 +436,14 @@ func outboxMark(t *testing.T, f *fixture) {
 	} {
 		if err := attempt(tc.change); !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
+	}
+	for name, stop := range map[string]relay.Stop{
+		"stop of an old term": {Holder: "a", Term: 0, From: 1, Reason: "x"},
+		"stop elsewhere":      {Holder: "a", Term: 1, From: 2, Reason: "x"},
+	} {
+		if err := f.Outbox.RecordStop(t.Context(), stop); !errors.Is(err, relay.ErrLeaseLost) && !errors.Is(err, relay.ErrMoved) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	f.sent(t, 0, 1, 4)

@@ -11,6 +11,7 @@ import (
 
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/view"
 )
@@ -269,8 +270,8 @@ func recreated(t *testing.T, f *fixture) {
 	f.drain(t, v)
 	f.log.Recreate()
 	for range 2 {
-		if _, _, err := v.Step(t.Context()); !errors.Is(err, broker.ErrTopicChanged) {
-			t.Fatalf("Step: %v, want %v", err, broker.ErrTopicChanged)
+		if _, _, err := v.Step(t.Context()); !errors.Is(err, broker.ErrTopicChanged) || fault.ClassOf(err) != fault.Stop {
+			t.Fatalf("Step: %v (%v), want %v", err, fault.ClassOf(err), broker.ErrTopicChanged)
 		}
 	}
 	f.at(t, 0, Progress{Next: 1, Applied: 1})

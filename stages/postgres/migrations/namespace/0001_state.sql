@@ -103,7 +103,11 @@ CREATE TABLE outbox (
 CREATE TABLE relay_state (
     partition           integer PRIMARY KEY,
     -- Exclusive: every sequence below it was acknowledged (R19).
-    sent_through        bigint NOT NULL DEFAULT 1 CHECK (sent_through >= 1)
+    sent_through        bigint NOT NULL DEFAULT 1 CHECK (sent_through >= 1),
+    -- Set where the outbox itself is damaged at sent_through: a bug, which never resumes by itself (R36).
+    stop_reason         text,
+    stop_detail         text,
+    stopped_at          timestamptz
 ) WITH (fillfactor = 50);
 
 -- One relay per namespace (S9). A term ends at expires_at by the database's clock (R17).

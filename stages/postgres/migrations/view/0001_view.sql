@@ -50,6 +50,8 @@ CREATE TABLE view_progress (
     next_offset         bigint NOT NULL DEFAULT 0,
     applied             bigint NOT NULL DEFAULT 0,
     ignored             bigint NOT NULL DEFAULT 0,    -- duplicates and lower versions
+    -- Set with the partition's protocol_violation; here because this row is what a unit of work locks (R18).
+    stopped             boolean NOT NULL DEFAULT false,
     updated_at          timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
 

@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"amends.dev/amends/internal/testkit/pg"
+	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/relay/relaytest"
+)
+
+// TestRelayStore runs the scenarios of every outbox over Postgres.
+func TestRelayStore(t *testing.T) { relaytest.Suite(t, openOutbox) }
+
+func openOutbox(t *testing.T) relaytest.Harness {
+	t.Helper()
+	url := pg.New(t)
+	ns := testNamespace("demo", relaytest.SourcePartitions)
+	if err := inTx(t, open(t, url, ""), func(tx pgx.Tx) error { return CreateNamespace(t.Context(), tx, ns) }); err != nil {
+		t.Fatal(err)
+	}
+	pool := open(t, url, StateSchema(ns.Name))
+	store := NewRelayStore(pool)
+	return relaytest.Harness{
+		Outbox: store, Lister: store,
+		Prepare: func(t *testing.T, partition int32, messages []broker.Message) func() {
+			t.Helper()
+			tx, err := pool.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeOutbox(t, tx, partition, messages)
+			return func() {
+				if err := tx.Commit(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		// The lease expires by the database's clock, which no test moves: its end is moved instead.
+		Elapse: func(t *testing.T, d time.Duration) {
+			t.Helper()
+			const sql = `UPDATE relay_lease SET expires_at = expires_at - $1::bigint * interval '1 microsecond'`
+			if _, err := pool.Exec(t.Context(), sql, d.Microseconds()); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+}
+
+// writeOutbox writes one packed row as the worker's unit of work does: under the partition's lock.
+func writeOutbox(t *testing.T, tx pgx.Tx, partition int32, messages []broker.Message) {
+	t.Helper()
+	row := packed{count: int32(len(messages))}
+	for _, m := range messages {
+		row.frames = appendFrame(row.frames, Frame{Key: m.Key, Value: m.Value})
+	}
+	err := tx.QueryRow(t.Context(), `UPDATE partition_state SET outbox_next = outbox_next + $2::integer WHERE partition = $1
+		RETURNING outbox_next - $2::integer`, partition, row.count).Scan(&row.first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const insert = `INSERT INTO outbox (partition, first_seq, count, frames) VALUES ($1, $2, $3, $4)`
+	if _, err = tx.Exec(t.Context(), insert, partition, row.first, row.count, row.frames); err != nil {
+		t.Fatal(err)
+	}
+}

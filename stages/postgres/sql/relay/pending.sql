@@ -1,0 +1,7 @@
+-- The packed rows of partition $1 that hold any of the $3 sequences from $2 on. The first may begin before $2. Sent rows
+-- are not visited (B060).
+SELECT first_seq, count, frames
+FROM outbox
+WHERE partition = $1 AND first_seq < $2::bigint + $3::bigint AND first_seq >= coalesce(
+    (SELECT max(first_seq) FROM outbox WHERE partition = $1 AND first_seq <= $2), $2)
+ORDER BY first_seq
