@@ -21,7 +21,7 @@ func leftovers(name string, text []byte) []string {
 
 // workplacePaths finds paths of the machine that a text was written on: the project stands by itself.
 func workplacePaths(name string, text []byte) []string {
-	return findWords(name, text, "is a path of one machine", "/wo"+"rk/", "/Use"+"rs/", "/ro"+"ot/")
+	return findWords(name, text, "is a path of one machine", "/wo"+"rk/", "/Use"+"rs/")
 }
 
 // findWords reports the lines that hold one of the words.
