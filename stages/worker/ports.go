@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 
+	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/ledger"
 )
 
 // ErrFenced is returned when the expected epoch, frontier or generation no longer holds: this owner must stop
 // writing to the partition (S8, R16).
-var ErrFenced = errors.New("fenced")
+var ErrFenced = fault.Mark(fault.Fenced, errors.New("fenced"))
 
 // ErrUnknownOutcome is returned by Unit.Commit when the commit may or may not have happened (S8, SC18). The caller
 // drops its cache and reads PartitionState, which waits for a COMMIT in flight (R15).
