@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"amends.dev/amends/manifests"
 )
@@ -44,12 +45,10 @@ func copyViewKeys(ctx context.Context, tx pgx.Tx, keys []manifests.StockKey) err
 }
 
 // ViewIdentityOf reads what a view schema belongs to, over a pool whose search_path is that schema.
-func ViewIdentityOf(ctx context.Context, q interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}) (ViewIdentity, error) {
+func ViewIdentityOf(ctx context.Context, pool *pgxpool.Pool) (ViewIdentity, error) {
 	var id ViewIdentity
 	const sql = `SELECT name, namespace_digest, output_topic_id FROM namespace`
-	if err := q.QueryRow(ctx, sql).Scan(&id.Namespace, &id.Digest, &id.OutputTopicID); err != nil {
+	if err := pool.QueryRow(ctx, sql).Scan(&id.Namespace, &id.Digest, &id.OutputTopicID); err != nil {
 		return ViewIdentity{}, fmt.Errorf("read what the view belongs to: %w", err)
 	}
 	return id, nil

@@ -91,7 +91,7 @@ type viewColumns struct {
 }
 
 func gather(rows []view.Envelope) viewColumns {
-	var c viewColumns
+	c := viewColumns{txnIDs: []string{}, revisions: []int64{}} // a nil slice would be NULL, not an empty array
 	for i := range rows {
 		e := &rows[i]
 		c.keyIDs, c.days = append(c.keyIDs, e.ID.KeyID), append(c.days, e.ID.Day)
