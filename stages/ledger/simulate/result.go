@@ -31,8 +31,8 @@ type Stopped struct {
 	Partition int32  `json:"partition"`
 	Offset    int64  `json:"offset"`
 	Reason    string `json:"reason"`
-	// Detail is one line for people.
-	Detail string `json:"detail"`
+	// Detail is one line for people; it is not part of the document.
+	Detail string `json:"-"`
 }
 
 // Facts are business rows, sorted by the bytes of item, then location, then day.
