@@ -99,8 +99,11 @@ type View interface {
 type ViewSnapshot interface {
 	// Frontiers are the view's frontiers in this very snapshot.
 	Frontiers(ctx context.Context) ([]int64, error)
+	// Balances are the present balance rows, with exact closes.
 	Balances(ctx context.Context) iter.Seq2[projection.Balance, error]
+	// Alerts are the present alert rows.
 	Alerts(ctx context.Context) iter.Seq2[projection.Alert, error]
+	// Statuses are the trust statuses of the keys that have one, sorted by the bytes of item, then location.
 	Statuses(ctx context.Context) iter.Seq2[projection.Status, error]
 }
 
@@ -114,6 +117,7 @@ type Topics interface {
 
 // Clock is the passage of time.
 type Clock interface {
+	// Now is the present instant.
 	Now() time.Time
 	// Sleep returns early, with the context's error, when ctx ends.
 	Sleep(ctx context.Context, d time.Duration) error

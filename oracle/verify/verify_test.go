@@ -15,8 +15,11 @@ import (
 
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/manifests"
+	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/compare"
+	"amends.dev/amends/oracle/engine"
+	"amends.dev/amends/oracle/reference"
 	"amends.dev/amends/oracle/report"
 	"amends.dev/amends/oracle/verify"
 )
@@ -61,6 +64,15 @@ func TestPass(t *testing.T) {
 	doc, err := jsonschema.UnmarshalJSON(&b)
 	if err = errors.Join(err, schema.Validate(doc)); err != nil {
 		t.Error(err)
+	}
+	// R26: auto takes the first engine that may judge.
+	w.engines = []engine.Engine{arrow.Engine{}, reference.Engine{}}
+	if a := w.verify(report.Pass); a.Engine != "arrow" || a.Counts != want {
+		t.Errorf("%+v", a)
+	}
+	w.exec(`UPDATE amends.namespace SET built_by = 'arrow 1'`)
+	if a := w.verify(report.Pass); a.Engine != "reference" || a.BuiltBy != "arrow 1" {
+		t.Errorf("%+v", a)
 	}
 }
 

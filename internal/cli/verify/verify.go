@@ -1,0 +1,122 @@
+// Package verify is `amendsctl verify`: it brings a namespace to a stopped-input boundary and judges its view against
+// an independent recomputation of the source (S10).
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/load"
+	"amends.dev/amends/internal/cli/version"
+	"amends.dev/amends/internal/exit"
+	"amends.dev/amends/oracle/report"
+	"amends.dev/amends/oracle/verify"
+)
+
+// flags are the flags of the verb beside those of connections and manifest.
+type flags struct {
+	quiesce, verbose  bool
+	namespace, engine string
+	timeout           time.Duration
+	limit             int
+}
+
+// add declares the flags.
+func (f *flags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.quiesce, "quiesce", false, "stop the writer and wait until all stages are drained (required: the only boundary there is)")
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "applied namespace; needed where there is more than one")
+	cmd.Flags().StringVar(&f.engine, "engine", verify.EngineAuto, "engine that recomputes the source: auto, arrow or reference")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", verify.DefaultTimeout, "how long each phase may wait; then the verdict is INCOMPLETE")
+	cmd.Flags().IntVar(&f.limit, "limit", verify.DefaultLimit, "differences listed of each family, 0 for all; counts are always full")
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "progress on stderr, also where it is not a terminal")
+}
+
+// check finds wrong combinations; its error has exit code 2.
+func (f *flags) check() error {
+	switch {
+	case !f.quiesce:
+		return exit.With(exit.Usage, errors.New("verify needs --quiesce: it stops the namespace's writer and waits until the stages are drained"))
+	case f.timeout <= 0:
+		return exit.With(exit.Usage, fmt.Errorf("--timeout %s is not positive", f.timeout))
+	case f.limit < 0:
+		return exit.With(exit.Usage, fmt.Errorf("--limit %d is negative; 0 lists all", f.limit))
+	case f.engine != verify.EngineAuto && !isEngine(f.engine):
+		return exit.With(exit.Usage, fmt.Errorf("--engine %s; want auto, arrow or reference", f.engine))
+	}
+	return nil
+}
+
+// isEngine says whether this build has the engine.
+func isEngine(name string) bool {
+	for _, e := range Engines() {
+		if e.Name() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// options turns the flags into those of a run. A manifest names its namespace, and must be what was applied.
+func (f *flags) options(a *app.App, manifest *load.Flags, args []string) (verify.Options, error) {
+	o := verify.Options{Namespace: f.namespace, Engine: f.engine, Timeout: f.timeout, Limit: f.limit, Code: version.Current().String()}
+	if f.limit == 0 {
+		o.Limit = -1
+	}
+	if !manifest.Given(args) {
+		return o, nil
+	}
+	path, err := manifest.Path(args)
+	if err != nil {
+		return o, err
+	}
+	if o.Manifest, err = load.Manifest(a, path); err != nil {
+		return o, err
+	}
+	if o.Namespace != "" && o.Namespace != o.Manifest.Name {
+		return o, exit.With(exit.Usage, fmt.Errorf("-n %s, and the manifest is of %s", o.Namespace, o.Manifest.Name))
+	}
+	o.Namespace = o.Manifest.Name
+	return o, nil
+}
+
+// write prints the report and returns the exit code of its status, the same under every format.
+func write(a *app.App, r *report.Report, limit int, asJSON bool) error {
+	var err error
+	if asJSON {
+		err = report.JSON(a.Stdout, r)
+	} else {
+		err = report.Text(a.Stdout, r, limit)
+	}
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return exit.Quiet(r.ExitCode)
+}
+
+// Coded gives errors of oracle/verify.Run their exit codes.
+func Coded(err error) error {
+	switch {
+	case errors.Is(err, verify.ErrRefused):
+		return exit.With(exit.Refused, err)
+	case errors.Is(err, verify.ErrAmbiguousName):
+		return exit.With(exit.Usage, fmt.Errorf("%w (-n)", err))
+	default:
+		return err
+	}
+}
+
+// progressTo returns a callback that writes one line for each step.
+func progressTo(a *app.App) func(verify.Event) {
+	return func(e verify.Event) {
+		line := fmt.Sprintf("%6.1fs %s", e.Elapsed.Seconds(), e.Phase)
+		if e.Detail != "" {
+			line += ": " + e.Detail
+		}
+		// Progress that cannot be shown changes no verdict.
+		_, _ = fmt.Fprintln(a.Stderr, line)
+	}
+}
