@@ -26,7 +26,7 @@ func Main(a *app.App, args []string) exit.Code {
 }
 
 // run is Main with the verbs given, so that tests can add their own.
-func run(a *app.App, args []string, verbs []*cobra.Command) (code exit.Code) {
+func run(a *app.App, args []string, verbs []group) (code exit.Code) {
 	out := reporter{app: a, json: wantsJSON(args)}
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -70,7 +70,7 @@ func oneLine(message string) string {
 
 // assemble builds the command tree. The returned flag is set once a verb's own code has begun: an error before that
 // is one of usage, because cobra does not type its errors.
-func assemble(a *app.App, verbs []*cobra.Command) (root *cobra.Command, started *bool) {
+func assemble(a *app.App, verbs []group) (root *cobra.Command, started *bool) {
 	root = &cobra.Command{
 		Use:   "amendsctl",
 		Short: "Turn a stream of corrected stock transactions into verified daily balances",
@@ -85,10 +85,14 @@ func assemble(a *app.App, verbs []*cobra.Command) (root *cobra.Command, started 
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	root.AddCommand(verbs...)
 	started = new(bool)
-	for _, verb := range verbs {
-		noteStart(verb, started)
+	for _, part := range verbs {
+		root.AddGroup(&cobra.Group{ID: part.title, Title: part.title})
+		for _, verb := range part.verbs {
+			verb.GroupID = part.title
+			noteStart(verb, started)
+			root.AddCommand(verb)
+		}
 	}
 	return root, started
 }

@@ -4,14 +4,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/simulate"
 	"amends.dev/amends/internal/cli/validate"
 	"amends.dev/amends/internal/cli/version"
 )
 
-// verbs are the commands of amendsctl, each a package of its own. A new verb is one line here.
-func verbs(a *app.App) []*cobra.Command {
-	return []*cobra.Command{
-		validate.New(a),
-		version.New(a),
+// group is a part of the command list in help.
+type group struct {
+	title string
+	verbs []*cobra.Command
+}
+
+// verbs are the commands of amendsctl, each a package of its own. A new verb is one call here.
+func verbs(a *app.App) []group {
+	return []group{
+		{"Start here:", []*cobra.Command{version.New(a)}},
+		{"Declare a namespace:", []*cobra.Command{validate.New(a)}},
+		{"Check results:", []*cobra.Command{simulate.New(a)}},
 	}
 }
