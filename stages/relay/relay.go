@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"amends.dev/amends/internal/invariant"
@@ -11,6 +13,7 @@ import (
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/ledger"
+	"amends.dev/amends/stages/run"
 )
 
 // Defaults of Options.
@@ -49,8 +52,8 @@ type Options struct {
 	Idle, Standby time.Duration
 }
 
-// Relay publishes the outbox of one namespace. Any number may run: one holds the lease, the others stand by. It is used
-// by one goroutine.
+// Relay publishes the outbox of one namespace. Any number may run: one holds the lease, the others stand by. All but
+// Status is used by one goroutine.
 type Relay struct {
 	options Options
 	lease   Lease
@@ -58,6 +61,43 @@ type Relay struct {
 	last int32
 	// unsettled is set while messages of a failed Publish may still be on their way.
 	unsettled bool
+
+	mu     sync.Mutex
+	status []run.Status // guarded by mu
+}
+
+// Stage is the relay's name in status and log.
+const Stage = "relay"
+
+// Status returns what the last Step saw of every source partition: sequences of the outbox, and the lease's term as the
+// epoch while this relay holds it. It may be called from any goroutine.
+func (r *Relay) Status() []run.Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.status)
+}
+
+func (r *Relay) saw(positions []Position) {
+	all := make([]run.Status, 0, len(positions))
+	for _, p := range positions {
+		s := run.Status{Stage: Stage, Partition: p.Partition, Frontier: p.Sent, Epoch: r.lease.Term, Owner: r.options.Holder}
+		if p.Stopped != "" {
+			s.Stall = &fault.Stall{Reason: p.Stopped}
+		}
+		all = append(all, s.Against(p.End, r.options.Now()))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status = all
+}
+
+// standby notes that another relay holds the lease.
+func (r *Relay) standby() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.status {
+		r.status[i].Epoch, r.status[i].Owner = 0, ""
+	}
 }
 
 // New returns a Relay that holds no lease yet. The error says which option is wrong.
@@ -103,6 +143,7 @@ func (r *Relay) Step(ctx context.Context) (progress bool, wake time.Time, err er
 	if err != nil {
 		return false, time.Time{}, fmt.Errorf("read relay positions: %w", err)
 	}
+	r.saw(positions)
 	position, pending := Pick(positions, r.last)
 	if !pending {
 		return false, r.options.Now().Add(r.options.Idle), nil
@@ -154,6 +195,7 @@ func (r *Relay) acquire(ctx context.Context, now time.Time) (wait time.Duration,
 		return 0, fmt.Errorf("acquire the relay lease: %w", err)
 	}
 	if !grant.Held {
+		r.standby()
 		return max(r.options.Idle, min(grant.Remaining, r.options.Standby)), nil
 	}
 	r.lease = Lease{Term: grant.Term, Until: now.Add(r.options.LeaseTTL)}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"amends.dev/amends/internal/invariant"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/fault"
+	"amends.dev/amends/stages/run"
 )
 
 // DefaultMaxRecords is the size of a unit of work, in records, where Options does not set one.
@@ -41,7 +43,13 @@ type View struct {
 	// reader is nil until the position is known; next is the exclusive position it stands at, as committed.
 	reader broker.Reader
 	next   int64
+
+	mu     sync.Mutex
+	status run.Status // guarded by mu
 }
+
+// Stage is the view's name in status and log.
+const Stage = "view"
 
 // New returns a View that has read nothing yet.
 func New(options Options) *View {
@@ -51,7 +59,25 @@ func New(options Options) *View {
 	if options.Idle <= 0 {
 		options.Idle = DefaultIdle
 	}
-	return &View{options: options}
+	return &View{options: options, status: run.Status{Stage: Stage, Partition: options.Partition}}
+}
+
+// Status returns the committed position as this View last saw it. It may be called from any goroutine.
+func (v *View) Status() run.Status {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.status
+}
+
+// moved notes a committed position, and the broker's time of the record before it, where known.
+func (v *View) moved(next, recordMillis int64) {
+	v.next = next
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.status.Frontier = next
+	if recordMillis > 0 {
+		v.status.RecordMillis = recordMillis
+	}
 }
 
 // Step does one bounded unit of work: it polls once and commits what was delivered. progress asks for another Step at
@@ -111,7 +137,7 @@ func (v *View) step(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("materialize output partition %d from %d: %w", partition, v.next, err)
 	}
-	v.next = changes.Next
+	v.moved(changes.Next, lastMillis(fetch.Records))
 	if stop := changes.Violation; stop != nil {
 		return false, &StoppedError{
 			Partition: partition, Offset: stop.Offset, Reason: stop.Problem.Reason, Detail: stop.Problem.Detail,
@@ -130,8 +156,16 @@ func (v *View) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open output partition %d at %d: %w", v.options.Partition, next, err)
 	}
-	v.reader, v.next = reader, next
+	v.reader = reader
+	v.moved(next, 0)
 	return nil
+}
+
+func lastMillis(records []broker.Record) int64 {
+	if len(records) == 0 {
+		return 0
+	}
+	return records[len(records)-1].TimestampMillis
 }
 
 // commit judges a fetch and commits what it does, in one transaction. A fetch of control records only advances the

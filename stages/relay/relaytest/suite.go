@@ -56,11 +56,15 @@ func receipts(t *testing.T, f *fixture) {
 	a, b, c := one.Balance(day1, 1, 10), other.Balance(day1, 1, 20), one.Balance(day1, 2, 30)
 	f.commit(t, 0, a, b)
 	f.commit(t, 0, c)
-	drain(t, f.relay(t, "r", f.publisher(nil)))
+	r := f.relay(t, "r", f.publisher(nil))
+	drain(t, r)
 	f.topic(t, 0, a, c)
 	f.topic(t, 1, b)
 	f.sent(t, 0, 4, 4)
 	f.sent(t, 1, 1, 1)
+	if got := r.Status(); len(got) != SourcePartitions || got[0].Frontier != 4 || *got[0].LagRecords != 0 || got[0].Owner != "r" {
+		t.Errorf("status %+v", got)
+	}
 	listed, err := f.Lister.List(t.Context(), 0, 1, 10)
 	if err != nil {
 		t.Fatal(err)

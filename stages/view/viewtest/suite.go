@@ -269,6 +269,9 @@ func recreated(t *testing.T, f *fixture) {
 	v := f.view(0)
 	f.drain(t, v)
 	f.log.Recreate()
+	if got := v.Status(); got.Frontier != 1 || got.Partition != 0 {
+		t.Errorf("status %+v, want frontier 1", got)
+	}
 	for range 2 {
 		if _, _, err := v.Step(t.Context()); !errors.Is(err, broker.ErrTopicChanged) || fault.ClassOf(err) != fault.Stop {
 			t.Fatalf("Step: %v (%v), want %v", err, fault.ClassOf(err), broker.ErrTopicChanged)
