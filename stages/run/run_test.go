@@ -1,0 +1,144 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"amends.dev/amends/stages/fault"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func options() Options {
+	return Options{Now: time.Now, Random: rand.New(rand.NewPCG(1, 2)).Int64N}
+}
+
+// start runs a runner in the background; the returned function ends and awaits it.
+func start(r *Runner) func() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { r.Run(ctx); close(done) }()
+	return func() { cancel(); <-done }
+}
+
+// TestWakeAndProgress: progress runs on at once, no progress waits for the wake time and not longer.
+func TestWakeAndProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var at []time.Duration
+		step := func(context.Context) (bool, time.Time, error) {
+			at = append(at, time.Since(begin))
+			if len(at)%3 != 0 {
+				return true, time.Time{}, nil
+			}
+			return false, time.Now().Add(time.Minute), nil
+		}
+		var closed atomic.Bool
+		end := start(New(options(), Task{Stage: "worker", Step: step, Close: func() { closed.Store(true) }}))
+		time.Sleep(90 * time.Second)
+		synctest.Wait()
+		end()
+		want := []time.Duration{0, 0, 0, time.Minute, time.Minute, time.Minute}
+		if !slices.Equal(at, want) || !closed.Load() {
+			t.Errorf("steps at %v, closed %v", at, closed.Load())
+		}
+	})
+}
+
+// TestR36StallsAndStops: faults back off, show, and end by themselves; a stop does not, until it is resumed; another task
+// goes on all the while.
+func TestR36StallsAndStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failing atomic.Pointer[error]
+		var tries, others atomic.Int64
+		broken := func(context.Context) (bool, time.Time, error) {
+			tries.Add(1)
+			if err := failing.Load(); err != nil {
+				return false, time.Time{}, *err
+			}
+			return false, time.Now().Add(time.Second), nil
+		}
+		fine := func(context.Context) (bool, time.Time, error) {
+			others.Add(1)
+			return false, time.Now().Add(time.Second), nil
+		}
+		r := New(options(), Task{Stage: "view", Partition: 3, Step: broken}, Task{Stage: "relay", Step: fine})
+		down := errors.New("database is down")
+		failing.Store(&down)
+		end := start(r)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		s := r.Status()
+		if s[0].Stall == nil || s[0].Stall.Reason != down.Error() || s[0].Stall.Attempts < fault.DefaultPolicy.Attempts || s[1].Stall != nil {
+			t.Errorf("status %+v", s)
+		}
+		if n := tries.Load(); n > 60 {
+			t.Errorf("%d tries in ten minutes", n)
+		}
+		failing.Store(nil)
+		time.Sleep(fault.DefaultPolicy.Probe)
+		synctest.Wait()
+		if s := r.Status(); s[0].Stall != nil {
+			t.Errorf("still stalled: %+v", s[0].Stall)
+		}
+		bug := fault.Mark(fault.Stop, errors.New("protocol violation"))
+		failing.Store(&bug)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		stopped := tries.Load()
+		failing.Store(nil)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if s := r.Status(); tries.Load() != stopped || s[0].Stall == nil || !s[0].Stall.NextTry.IsZero() {
+			t.Errorf("a stop ended by itself: %+v", s[0])
+		}
+		if r.Resume("view", 4) || !r.Resume("view", 3) {
+			t.Error("resume names the wrong task")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s := r.Status(); s[0].Stall != nil {
+			t.Errorf("not resumed: %+v", s[0].Stall)
+		}
+		if others.Load() < 3000 {
+			t.Errorf("the other task made %d steps", others.Load())
+		}
+		end()
+	})
+}
+
+// TestPanicStopsOneTask: a panic is a visible stop of its task.
+func TestPanicStopsOneTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(options(), Task{Stage: "worker", Step: func(context.Context) (bool, time.Time, error) { panic("boom") }})
+		end := start(r)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if s := r.Status()[0].Stall; s == nil || s.Attempts != 1 || !s.NextTry.IsZero() {
+			t.Errorf("got %+v", s)
+		}
+		end()
+	})
+}
+
+// TestStatusJSON: the form of design section 6.
+func TestStatusJSON(t *testing.T) {
+	now := time.UnixMilli(20_000)
+	text, err := json.Marshal(Status{Stage: "worker", Partition: 1, Frontier: 5, Epoch: 2, Owner: "m", RecordMillis: 12_500}.Against(9, now))
+	want := `{"stage":"worker","partition":1,"frontier":5,"end":9,"lagRecords":4,"lagSeconds":7,"epoch":2,"owner":"m","stall":null}`
+	if err != nil || string(text) != want {
+		t.Errorf("got  %s, %v\nwant %s", text, err, want)
+	}
+	if s := (Status{Frontier: 9}).Against(9, now); *s.LagSeconds != 0 || *s.LagRecords != 0 {
+		t.Errorf("at the end: %+v", s)
+	}
+}
