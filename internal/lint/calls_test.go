@@ -44,6 +44,8 @@ func bans() []ban {
 		{pkg: "math/rand/v2", except: randomState, instead: "use a seeded generator"},
 		{pkg: "fmt", names: []string{"Print", "Printf", "Println"}, instead: "write to a stream that was passed in"},
 		{pkg: "log", except: []string{}, instead: "write to a stream that was passed in, or use log/slog with a handler that was"},
+		{pkg: "log/slog", names: []string{"Debug", "Info", "Warn", "Error", "Log", "DebugContext", "InfoContext", "WarnContext", "ErrorContext", "Default", "SetDefault", "With"},
+			instead: "log to a *slog.Logger that was passed in"},
 		{pkg: "os", names: []string{"Exit"}, adapters: []string{"cmd/...", "internal/lint/..."}, instead: "return an error; internal/exit carries the code"},
 		{pkg: "os", names: []string{"Stdin", "Stdout", "Stderr"}, adapters: []string{"internal/cli/root", "internal/lint/..."}, instead: "use the streams of app.App"},
 		{pkg: "os", names: []string{"Getenv", "LookupEnv", "Environ", "Setenv"},
@@ -217,6 +219,7 @@ func TestBannedCallsCatches(t *testing.T) {
 	f(bannedCalls, "stages/generate/bad.go", `"math/rand"`, "_ = rand.New(rand.NewSource(1))", "rand.Shuffle(1, nil)")
 	f(bannedCalls, "internal/cli/plan/bad.go", `"fmt"`, "fmt.Fprintln(nil)", "fmt.Println()")
 	f(bannedCalls, "stages/run/bad.go", `"log"`, "f()", "log.Print(1)")
+	f(bannedCalls, "stages/run/bad.go", `"log/slog"`, "_ = slog.New(nil)", "slog.Info(\"x\")")
 	f(bannedCalls, "internal/cli/plan/bad.go", `"os"`, "_ = os.ErrNotExist", "os.Exit(1)")
 	f(bannedCalls, "internal/cli/plan/bad.go", `"os"`, "_ = os.ErrNotExist", "_ = os.Stdout")
 	f(bannedCalls, "internal/cli/plan/bad.go", `"os"`, "_ = os.ErrNotExist", `_ = os.Getenv("HOME")`)
