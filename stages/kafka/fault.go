@@ -5,8 +5,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 var (
@@ -14,6 +17,9 @@ var (
 	ErrUnreachable = errors.New("no broker answers")
 	// ErrCredentials is wrapped where a broker answers but refuses user, password, mechanism or rights.
 	ErrCredentials = errors.New("the broker refuses the credentials")
+	// ErrClosed is wrapped where something accepts connections and closes them at once, as a broker does that expects
+	// TLS or other credentials than it gets, and says no more.
+	ErrClosed = errors.New("the broker closes the connection")
 	// ErrCertificate is wrapped where the broker's certificate is not trusted or ours is not accepted.
 	ErrCertificate = errors.New("the connection cannot be secured")
 )
@@ -24,14 +30,19 @@ func explain(err error) error {
 	var authority x509.UnknownAuthorityError
 	var verification *tls.CertificateVerificationError
 	var alert tls.AlertError
+	var record tls.RecordHeaderError
+	var first *kgo.ErrFirstReadEOF
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism),
 		errors.Is(err, kerr.IllegalSaslState), errors.Is(err, kerr.ClusterAuthorizationFailed):
 		return fmt.Errorf("%w: %w", ErrCredentials, err)
-	case errors.As(err, &hostname), errors.As(err, &authority), errors.As(err, &verification), errors.As(err, &alert):
+	case errors.As(err, &hostname), errors.As(err, &authority), errors.As(err, &verification), errors.As(err, &alert),
+		errors.As(err, &record):
 		return fmt.Errorf("%w: %w", ErrCertificate, err)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.As(err, &first):
+		return fmt.Errorf("%w: %w", ErrClosed, err)
 	default:
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}

@@ -22,6 +22,9 @@ type Cluster struct {
 	Name string
 	// Seeds are host:port addresses to connect to.
 	Seeds []string
+	// SASLSeeds are the addresses of the same real broker that want SASLUser and SASLPassword; none for kfake, which is
+	// started with kfake.EnableSASL instead.
+	SASLSeeds []string
 	// Fake is the imitation, for fault injection; nil for a real broker.
 	Fake *kfake.Cluster
 }

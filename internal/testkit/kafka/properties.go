@@ -6,15 +6,26 @@ import (
 	"strings"
 )
 
+// SASLUser and SASLPassword are what the SASL listener of a real broker accepts, with mechanism PLAIN.
+const (
+	SASLUser     = "anna"
+	SASLPassword = "right"
+)
+
 // properties is the configuration of a KRaft broker and controller in one process, listening on 127.0.0.1 only.
-func properties(data string, port, controllerPort int, killable bool) string {
+//
+// ports are those of plain clients, clients with SASL, and the controller.
+func properties(data string, ports []int, killable bool) string {
 	lines := []string{
 		"process.roles=broker,controller",
 		"node.id=1",
-		fmt.Sprintf("controller.quorum.voters=1@127.0.0.1:%d", controllerPort),
-		fmt.Sprintf("listeners=PLAINTEXT://127.0.0.1:%d,CONTROLLER://127.0.0.1:%d", port, controllerPort),
-		fmt.Sprintf("advertised.listeners=PLAINTEXT://127.0.0.1:%d", port),
-		"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		fmt.Sprintf("controller.quorum.voters=1@127.0.0.1:%d", ports[2]),
+		fmt.Sprintf("listeners=PLAINTEXT://127.0.0.1:%d,SASL://127.0.0.1:%d,CONTROLLER://127.0.0.1:%d", ports[0], ports[1], ports[2]),
+		fmt.Sprintf("advertised.listeners=PLAINTEXT://127.0.0.1:%d,SASL://127.0.0.1:%d", ports[0], ports[1]),
+		"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"listener.name.sasl.sasl.enabled.mechanisms=PLAIN",
+		"listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required " +
+			`user_` + SASLUser + `="` + SASLPassword + `";`,
 		"controller.listener.names=CONTROLLER",
 		"inter.broker.listener.name=PLAINTEXT",
 		"log.dirs=" + data,

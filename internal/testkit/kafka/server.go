@@ -49,13 +49,17 @@ func startOnce(lib string, killable bool) (*Server, error) {
 		return nil, err
 	}
 	server := &Server{lib: lib, dir: dir, lock: lock}
-	ports, err := freePorts(2)
+	ports, err := freePorts(3)
 	if err != nil {
 		server.remove()
 		return nil, err
 	}
-	server.Cluster = Cluster{Name: "kafka", Seeds: []string{fmt.Sprintf("127.0.0.1:%d", ports[0])}}
-	config := properties(filepath.Join(dir, "data"), ports[0], ports[1], killable)
+	server.Cluster = Cluster{
+		Name:      "kafka",
+		Seeds:     []string{fmt.Sprintf("127.0.0.1:%d", ports[0])},
+		SASLSeeds: []string{fmt.Sprintf("127.0.0.1:%d", ports[1])},
+	}
+	config := properties(filepath.Join(dir, "data"), ports, killable)
 	if err = os.WriteFile(server.config(), []byte(config), 0o600); err == nil {
 		err = errors.Join(server.format(), server.run())
 	}
