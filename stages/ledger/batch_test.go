@@ -84,6 +84,7 @@ func TestR10StatusVersions(t *testing.T) {
 	h.add("t", 1, ledger.KindCancel, 1, 0)
 	h.add("t", 1, ledger.KindCancel, 2, 0) // another valid time is another payload
 	h.add("t", 1, ledger.KindCancel, 3, 0) // a third one changes nothing
+	h.add("t", 1, ledger.KindCancel, 3, 0)
 	h.add("t", 1, ledger.KindCancel, 1, 0)
 	h.add("s", 2, ledger.KindNew, 1, 1)
 	h.add("s", 2, ledger.KindAmend, 1, 1)

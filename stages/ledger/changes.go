@@ -18,15 +18,7 @@ func (b *Batch) Changes() Changes {
 		Evidence: b.evidence, Conflicts: b.conflicts, Quarantine: b.quarantine, Envelopes: b.envelopes,
 		NextOffset: b.next, Accepted: b.accepted, Rejected: b.rejected,
 	}
-	for _, id := range b.dirtyIdentities {
-		if id.stored {
-			c.ChangedAuthority = append(c.ChangedAuthority, id.row)
-		} else {
-			c.NewAuthority = append(c.NewAuthority, id.row)
-		}
-	}
-	slices.SortFunc(c.NewAuthority, compareAuthority)
-	slices.SortFunc(c.ChangedAuthority, compareAuthority)
+	c.NewAuthority, c.ChangedAuthority = b.authorityRows()
 	for _, keyID := range slices.Sorted(maps.Keys(b.dirtyKeys)) {
 		key := b.keys[keyID]
 		if key.statusDirty {
@@ -43,6 +35,28 @@ func (b *Batch) Changes() Changes {
 		}
 	}
 	return c
+}
+
+// authorityRows returns the authority rows that changed, apart by whether the store has them, each sorted.
+func (b *Batch) authorityRows() (fresh, changed []AuthorityRow) {
+	stored := 0
+	for _, id := range b.dirtyIdentities {
+		if id.stored {
+			stored++
+		}
+	}
+	fresh = slices.Grow(fresh, len(b.dirtyIdentities)-stored)
+	changed = slices.Grow(changed, stored)
+	for _, id := range b.dirtyIdentities {
+		if id.stored {
+			changed = append(changed, id.row)
+		} else {
+			fresh = append(fresh, id.row)
+		}
+	}
+	slices.SortFunc(fresh, compareAuthority)
+	slices.SortFunc(changed, compareAuthority)
+	return fresh, changed
 }
 
 // dirtyRows returns the rows among which the dirty ones lie.

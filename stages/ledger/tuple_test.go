@@ -2,11 +2,14 @@ package ledger_test
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
+	"amends.dev/amends/manifests"
 	"amends.dev/amends/stages/ledger"
 )
 
@@ -61,6 +64,26 @@ func TestB023MaskedMurmur2(t *testing.T) {
 	} {
 		if got, want := ledger.PartitionOf([]byte(key), 1<<31-1), hash&0x7fffffff; got != want {
 			t.Errorf("%q: want %d, got %d", key, want, got)
+		}
+	}
+}
+
+// TestMillionKeys prepares a namespace of the largest size that is promised and finds its keys again.
+func TestMillionKeys(t *testing.T) {
+	const count = 1_000_000
+	keys := make([]manifests.StockKey, count)
+	for i := range keys {
+		keys[i] = manifests.StockKey{Item: fmt.Sprintf("item-%07d", i), Location: "berlin"}
+	}
+	ns := namespace(origin2026, keys...)
+	ns.Spec.Source.Partitions = 12
+	cfg := ledger.NewConfig(ns, topicID)
+	for _, i := range []int{0, 1, count / 2, count - 1} {
+		key := ledger.BrokerKey(keys[i].Item, "berlin")
+		value := strings.Replace(base, `"item":"A","location":"L"`, `"item":"`+keys[i].Item+`","location":"berlin"`, 1)
+		tx, reason := cfg.Decode(ledger.Record{Partition: ledger.PartitionOf(key, 12), Key: key, Value: []byte(value)})
+		if reason != ledger.ReasonNone || tx.KeyID != int32(i) || !bytes.Equal(cfg.BrokerKey(int32(i)), key) {
+			t.Errorf("key %d: got %d, %q", i, tx.KeyID, reason)
 		}
 	}
 }
