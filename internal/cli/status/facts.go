@@ -1,0 +1,119 @@
+package status
+
+import (
+	"fmt"
+	"time"
+
+	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/fault"
+	"amends.dev/amends/stages/postgres"
+	"amends.dev/amends/stages/relay"
+	"amends.dev/amends/stages/run"
+	"amends.dev/amends/stages/view"
+	"amends.dev/amends/stages/worker"
+)
+
+// Facts are everything a status is made of.
+type Facts struct {
+	// Namespace is the applied name.
+	Namespace string
+	// Source and Output are the durable states of all partitions, by number.
+	Source []postgres.SourceReport
+	Lease  postgres.LeaseReport
+	Output []postgres.OutputReport
+	// SourceTopic and OutputTopic are as recorded and as found.
+	SourceTopic, OutputTopic Topic
+	// Now is when all of it was read.
+	Now time.Time
+}
+
+// Topic is a topic as the namespace recorded it and as the broker has it.
+type Topic struct {
+	// Name, ID and Partitions are recorded.
+	Name, ID   string
+	Partitions int32
+	// Found is nil where the topic does not exist.
+	Found *broker.TopicInfo
+	// Waiting is, by partition, the broker's time of the first record not yet consumed, in milliseconds since the Unix
+	// epoch; a partition without one is left out.
+	Waiting map[int32]int64
+}
+
+// Document is the status of one namespace, as JSON prints it (design section 6).
+type Document struct {
+	Namespace string       `json:"namespace"`
+	Stages    []run.Status `json:"stages"`
+}
+
+// Build turns facts into a document: worker, relay, view, each by partition. It is pure.
+func Build(f Facts) Document {
+	d := Document{Namespace: f.Namespace, Stages: []run.Status{}}
+	for _, p := range f.Source {
+		s := run.Status{Stage: worker.Stage, Partition: p.Partition, Frontier: p.NextOffset, Epoch: p.Epoch, Owner: p.Member}
+		s.Stall = stopped(p.WorkerStop)
+		d.Stages = append(d.Stages, f.SourceTopic.complete(s, f.Now))
+	}
+	for _, p := range f.Source {
+		s := run.Status{Stage: relay.Stage, Partition: p.Partition, Frontier: p.SentThrough}
+		if f.Lease.Live {
+			s.Epoch, s.Owner = f.Lease.Term, f.Lease.Holder
+		}
+		if p.OldestPending != nil {
+			s.RecordMillis = p.OldestPending.UnixMilli()
+		}
+		s = s.Against(p.OutboxNext, f.Now)
+		switch {
+		case p.RelayStop != nil:
+			s.Stall = stopped(p.RelayStop)
+		default:
+			s.Stall = f.OutputTopic.changed(f.Now) // nothing can be published
+		}
+		d.Stages = append(d.Stages, s)
+	}
+	for _, p := range f.Output {
+		s := run.Status{Stage: view.Stage, Partition: p.Partition, Frontier: p.Next, Stall: stopped(p.Stop)}
+		d.Stages = append(d.Stages, f.OutputTopic.complete(s, f.Now))
+	}
+	return d
+}
+
+// complete adds the end of the partition, and a topic that is no longer the recorded one, to what a reader of it shows.
+func (t Topic) complete(s run.Status, now time.Time) run.Status {
+	if changed := t.changed(now); changed != nil {
+		if s.Stall == nil {
+			s.Stall = changed
+		}
+		return s
+	}
+	s.RecordMillis = t.Waiting[s.Partition]
+	if int(s.Partition) >= len(t.Found.Ends) {
+		return s
+	}
+	return s.Against(t.Found.Ends[s.Partition], now)
+}
+
+// changed says that the topic is gone, recreated or repartitioned (SC28), nil where it is the recorded one.
+func (t Topic) changed(now time.Time) *fault.Stall {
+	reason := ""
+	switch {
+	case t.Found == nil:
+		reason = fmt.Sprintf("topic %s does not exist", t.Name)
+	case t.Found.ID != t.ID:
+		reason = fmt.Sprintf("topic %s was recreated: its ID is %s, recorded was %s", t.Name, t.Found.ID, t.ID)
+	case t.Found.Partitions != t.Partitions:
+		reason = fmt.Sprintf("topic %s has %d partitions, recorded were %d", t.Name, t.Found.Partitions, t.Partitions)
+	default:
+		return nil
+	}
+	return &fault.Stall{Reason: reason, Since: now, Attempts: 1}
+}
+
+// stopped shows a persisted stop, which never tries again by itself.
+func stopped(stop *postgres.StopReport) *fault.Stall {
+	if stop == nil {
+		return nil
+	}
+	return &fault.Stall{
+		Reason: fmt.Sprintf("%s at %d: %s", stop.Reason, stop.Offset, stop.Detail), Since: stop.At, Attempts: 1,
+	}
+}

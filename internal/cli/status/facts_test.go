@@ -1,0 +1,111 @@
+package status
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/postgres"
+)
+
+var now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+// healthy is a namespace of one source and one output partition, with work waiting at every stage.
+func healthy() Facts {
+	pending := now.Add(-7 * time.Second)
+	return Facts{
+		Namespace: "demo",
+		Source: []postgres.SourceReport{
+			{Partition: 0, Epoch: 3, Member: "m1", NextOffset: 90, SentThrough: 11, OutboxNext: 15, OldestPending: &pending},
+		},
+		Lease:  postgres.LeaseReport{Holder: "host-1", Term: 2, Live: true},
+		Output: []postgres.OutputReport{{Partition: 0, Next: 10}},
+		SourceTopic: Topic{
+			Name: "in", ID: "A", Partitions: 1, Found: &broker.TopicInfo{Name: "in", ID: "A", Partitions: 1, Ends: []int64{100}},
+			Waiting: map[int32]int64{0: now.Add(-90 * time.Second).UnixMilli()},
+		},
+		OutputTopic: Topic{Name: "out", ID: "B", Partitions: 1, Found: &broker.TopicInfo{Name: "out", ID: "B", Partitions: 1, Ends: []int64{10}}},
+		Now:         now,
+	}
+}
+
+func rendered(t *testing.T, f Facts) (text, asJSON string) {
+	t.Helper()
+	var buffer bytes.Buffer
+	if err := writeText(&buffer, Build(f)); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(Build(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return buffer.String(), string(raw)
+}
+
+func TestBuild(t *testing.T) {
+	text, asJSON := rendered(t, healthy())
+	wantJSON := `{"namespace":"demo","stages":[` +
+		`{"stage":"worker","partition":0,"frontier":90,"end":100,"lagRecords":10,"lagSeconds":90,"epoch":3,"owner":"m1","stall":null},` +
+		`{"stage":"relay","partition":0,"frontier":11,"end":15,"lagRecords":4,"lagSeconds":7,"epoch":2,"owner":"host-1","stall":null},` +
+		`{"stage":"view","partition":0,"frontier":10,"end":10,"lagRecords":0,"lagSeconds":0,"epoch":0,"owner":"","stall":null}]}`
+	if diff := cmp.Diff(wantJSON, asJSON); diff != "" {
+		t.Errorf("JSON (-want +got):\n%s", diff)
+	}
+	wantText := strings.TrimPrefix(`
+namespace demo
+STAGE   PARTITION  FRONTIER  END  LAG  AGE    EPOCH  OWNER   STATE
+worker  0          90        100  10   1m30s  3      m1      behind
+relay   0          11        15   4    7s     2      host-1  behind
+view    0          10        10   0    0s     -      -       drained
+`, "\n")
+	if diff := cmp.Diff(wantText, text); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+}
+
+// TestR36StopsAreVisible: every persisted stop, and a topic that is another one, stands in the line of its partition.
+func TestR36StopsAreVisible(t *testing.T) {
+	stop := &postgres.StopReport{Reason: "some_reason", Offset: 42, Detail: "what happened", At: now.Add(-time.Hour)}
+	const stopped = "stopped since 2026-11-30T11:00:00Z: some_reason at 42: what happened"
+	for _, tc := range []struct {
+		name   string
+		damage func(*Facts)
+		stages []string
+		want   string
+	}{
+		{"worker", func(f *Facts) { f.Source[0].WorkerStop = stop }, []string{"worker"}, stopped},
+		{"relay", func(f *Facts) { f.Source[0].RelayStop = stop }, []string{"relay"}, stopped},
+		{"view", func(f *Facts) { f.Output[0].Stop = stop }, []string{"view"}, stopped},
+		{"SC28 source topic gone", func(f *Facts) { f.SourceTopic.Found = nil }, []string{"worker"}, "topic in does not exist"},
+		{"SC28 source topic recreated", func(f *Facts) { f.SourceTopic.Found.ID = "C" }, []string{"worker"}, "recreated: its ID is C, recorded was A"},
+		{"SC28 output topic recreated", func(f *Facts) { f.OutputTopic.Found.ID = "C" }, []string{"relay", "view"}, "recreated: its ID is C, recorded was B"},
+		{"SC28 output topic repartitioned", func(f *Facts) { f.OutputTopic.Found.Partitions = 2 }, []string{"relay", "view"}, "has 2 partitions, recorded were 1"},
+	} {
+		facts := healthy()
+		tc.damage(&facts)
+		text, _ := rendered(t, facts)
+		var got []string
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, tc.want) {
+				got = append(got, strings.Fields(line)[0])
+			}
+		}
+		if diff := cmp.Diff(tc.stages, got); diff != "" {
+			t.Errorf("%s: stages that show it (-want +got):\n%s%s", tc.name, diff, text)
+		}
+	}
+}
+
+// TestNobodyPublishes: an expired lease names no owner.
+func TestNobodyPublishes(t *testing.T) {
+	facts := healthy()
+	facts.Lease.Live = false
+	if relay := Build(facts).Stages[1]; relay.Owner != "" || relay.Epoch != 0 {
+		t.Errorf("the relay's owner is %q, epoch %d", relay.Owner, relay.Epoch)
+	}
+}

@@ -1,0 +1,69 @@
+package status
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"amends.dev/amends/stages/fault"
+)
+
+// writeText prints one line for each partition of each stage. A number that is not known is a dash.
+func writeText(w io.Writer, d Document) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush reports the error
+	line("namespace %s\n", d.Namespace)
+	line("STAGE\tPARTITION\tFRONTIER\tEND\tLAG\tAGE\tEPOCH\tOWNER\tSTATE\n")
+	for _, s := range d.Stages {
+		line("%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Stage, s.Partition, s.Frontier, number(s.End), number(s.LagRecords),
+			age(s.LagSeconds), number(nonzero(s.Epoch)), orDash(s.Owner), state(s.LagRecords, s.Stall))
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	return nil
+}
+
+func number(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+func nonzero(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+func age(seconds *int64) string {
+	if seconds == nil {
+		return "-"
+	}
+	return (time.Duration(*seconds) * time.Second).String()
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// state says in words how a partition stands.
+func state(lag *int64, stall *fault.Stall) string {
+	switch {
+	case stall != nil && stall.NextTry.IsZero():
+		return "stopped since " + stall.Since.UTC().Format(time.RFC3339) + ": " + stall.Reason
+	case stall != nil:
+		return fmt.Sprintf("stalled since %s after %d attempts: %s", stall.Since.UTC().Format(time.RFC3339), stall.Attempts, stall.Reason)
+	case lag != nil && *lag == 0:
+		return "drained"
+	default:
+		return "behind"
+	}
+}

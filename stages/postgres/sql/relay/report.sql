@@ -1,0 +1,9 @@
+-- One row for each source partition: what worker and relay durably say of it, in one snapshot. The oldest pending row
+-- is the one that holds the sent-through sequence.
+SELECT p.partition, p.epoch, p.member, p.next_offset, p.stop_reason, coalesce(p.stop_offset, 0), coalesce(p.stop_detail, ''),
+    p.stopped_at, r.sent_through, p.outbox_next, r.stop_reason, coalesce(r.stop_detail, ''), r.stopped_at,
+    (SELECT o.created_at FROM outbox o
+     WHERE o.partition = p.partition AND o.first_seq <= r.sent_through AND o.first_seq + o.count > r.sent_through
+     ORDER BY o.first_seq DESC LIMIT 1)
+FROM partition_state p JOIN relay_state r USING (partition)
+ORDER BY p.partition
