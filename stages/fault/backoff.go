@@ -39,6 +39,16 @@ func (p Policy) Failed(previous *Stall, reason string, now time.Time, random fun
 	return next
 }
 
+// Lasting returns the state after a failure that retrying soon cannot cure, such as a recreated topic: stalled at once.
+// It may follow itself: previous gives Since and the count.
+func (p Policy) Lasting(previous *Stall, reason string, now time.Time) *Stall {
+	next := &Stall{Reason: reason, Since: now, Attempts: p.Attempts, NextTry: now.Add(p.Probe)}
+	if previous != nil {
+		next.Since, next.Attempts = previous.Since, max(p.Attempts, previous.Attempts+1)
+	}
+	return next
+}
+
 // Stalled tells whether the attempts are used up.
 func (p Policy) Stalled(s *Stall) bool { return s != nil && s.Attempts >= p.Attempts }
 

@@ -62,6 +62,16 @@ func TestR36Backoff(t *testing.T) {
 	}
 }
 
+// TestLasting: stalled from the first failure on, counted after.
+func TestLasting(t *testing.T) {
+	p, now := DefaultPolicy, time.Unix(0, 0).UTC()
+	first := p.Lasting(nil, "topic changed", now)
+	second := p.Lasting(first, "topic changed", first.NextTry)
+	if !p.Stalled(first) || first.NextTry.Sub(now) != p.Probe || second.Attempts != first.Attempts+1 || second.Since != now {
+		t.Errorf("%+v, %+v", first, second)
+	}
+}
+
 // TestStallJSON: the form of design section 6; a stop has no next try.
 func TestStallJSON(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

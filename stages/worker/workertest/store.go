@@ -3,7 +3,6 @@ package workertest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -11,46 +10,9 @@ import (
 	"amends.dev/amends/stages/worker"
 )
 
-// Op names one operation of a Store that a test may let fail.
-type Op string
-
-// The operations.
-const (
-	OpState        Op = "state"
-	OpInstall      Op = "install"
-	OpStop         Op = "stop"
-	OpBegin        Op = "begin"
-	OpKeys         Op = "keys"
-	OpAuthority    Op = "authority"
-	OpKeyAuthority Op = "key_authority"
-	OpEvidence     Op = "evidence"
-	OpCommit       Op = "commit"
-)
-
-// Fate is what becomes of one operation.
-type Fate int
-
-// The fates. The last two are those of an answer that never came (SC18).
-const (
-	// Proceed is the ordinary course.
-	Proceed Fate = iota
-	// Fail fails the operation, which certainly has no effect.
-	Fail
-	// LostUndone has no effect, and the caller cannot know.
-	LostUndone
-	// LostDone has its effect, and the caller cannot know.
-	LostDone
-)
-
-// ErrInjected is wrapped by the error of every operation whose fate was Fail, or whose answer was lost.
-var ErrInjected = errors.New("injected fault")
-
 // Store is a worker.Store in memory. A unit of work holds its partition's lock as a transaction does: others wait. It is
 // safe for concurrent use.
 type Store struct {
-	// Fate decides over each operation; nil lets all proceed. It is called without locks held, and set before use.
-	Fate func(op Op, partition int32) Fate
-
 	mu         sync.Mutex
 	partitions map[int32]*partition
 	keys       map[int32]ledger.KeyRow
@@ -99,7 +61,7 @@ var _ worker.Store = (*Store)(nil)
 // PartitionState implements worker.Store.
 func (s *Store) PartitionState(ctx context.Context, id int32) (worker.PartitionState, error) {
 	var state worker.PartitionState
-	err := s.locked(ctx, OpState, id, func(p *partition) error {
+	err := s.locked(ctx, id, func(p *partition) error {
 		state = clonePartitionState(p.state)
 		return nil
 	})
@@ -109,7 +71,7 @@ func (s *Store) PartitionState(ctx context.Context, id int32) (worker.PartitionS
 // InstallEpoch implements worker.Store.
 func (s *Store) InstallEpoch(ctx context.Context, in worker.Installation) (worker.PartitionState, error) {
 	var state worker.PartitionState
-	err := s.locked(ctx, OpInstall, in.Partition, func(p *partition) error {
+	err := s.locked(ctx, in.Partition, func(p *partition) error {
 		old := &p.state
 		newer := in.Generation > old.Generation || in.Generation == old.Generation && in.Member == old.Member
 		if in.ExpectedEpoch != old.Epoch || !newer && !in.TakeOver {
@@ -125,7 +87,7 @@ func (s *Store) InstallEpoch(ctx context.Context, in worker.Installation) (worke
 
 // RecordStop implements worker.Store.
 func (s *Store) RecordStop(ctx context.Context, id int32, epoch, frontier int64, stop worker.Stop) error {
-	return s.locked(ctx, OpStop, id, func(p *partition) error {
+	return s.locked(ctx, id, func(p *partition) error {
 		if p.state.Epoch != epoch || p.state.NextOffset != frontier {
 			return fmt.Errorf("record the stop of partition %d: %w", id, worker.ErrFenced)
 		}
@@ -136,9 +98,6 @@ func (s *Store) RecordStop(ctx context.Context, id int32, epoch, frontier int64,
 
 // Begin implements worker.Store.
 func (s *Store) Begin(ctx context.Context, id int32, epoch, frontier int64) (worker.Unit, error) {
-	if fate := s.fate(OpBegin, id); fate != Proceed {
-		return nil, injected(OpBegin, id)
-	}
 	p, err := s.acquire(ctx, id)
 	if err != nil {
 		return nil, err
@@ -186,12 +145,8 @@ func (s *Store) Tables() Tables {
 	return t
 }
 
-// locked runs f on a partition under its lock, with the fate of the operation.
-func (s *Store) locked(ctx context.Context, op Op, id int32, f func(p *partition) error) error {
-	fate := s.fate(op, id)
-	if fate == Fail || fate == LostUndone {
-		return injected(op, id)
-	}
+// locked runs f on a partition under its lock.
+func (s *Store) locked(ctx context.Context, id int32, f func(p *partition) error) error {
 	p, err := s.acquire(ctx, id)
 	if err != nil {
 		return err
@@ -199,13 +154,7 @@ func (s *Store) locked(ctx context.Context, op Op, id int32, f func(p *partition
 	defer func() { p.lock <- struct{}{} }()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := f(p); err != nil {
-		return err
-	}
-	if fate == LostDone {
-		return injected(op, id)
-	}
-	return nil
+	return f(p)
 }
 
 // acquire waits for a partition's lock.
@@ -220,17 +169,6 @@ func (s *Store) acquire(ctx context.Context, id int32) (*partition, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("lock partition %d: %w", id, context.Cause(ctx))
 	}
-}
-
-func (s *Store) fate(op Op, id int32) Fate {
-	if s.Fate == nil {
-		return Proceed
-	}
-	return s.Fate(op, id)
-}
-
-func injected(op Op, id int32) error {
-	return fmt.Errorf("%s of partition %d: %w", op, id, ErrInjected)
 }
 
 func clonePartitionState(state worker.PartitionState) worker.PartitionState {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"amends.dev/amends/stages/ledger"
-	"amends.dev/amends/stages/worker"
 )
 
 // errClosed is a unit used after its end.
@@ -20,14 +19,10 @@ type unit struct {
 	closed    bool
 }
 
-// read runs f on the store's tables, with the fate of the operation. Whatever goes wrong with an answer to a read, it is
-// a failure to the caller.
-func (u *unit) read(op Op, f func(s *Store)) error {
+// read runs f on the store's tables.
+func (u *unit) read(f func(s *Store)) error {
 	if u.closed {
 		return errClosed
-	}
-	if u.store.fate(op, u.partition.state.Partition) != Proceed {
-		return injected(op, u.partition.state.Partition)
 	}
 	u.store.mu.Lock()
 	defer u.store.mu.Unlock()
@@ -37,7 +32,7 @@ func (u *unit) read(op Op, f func(s *Store)) error {
 
 // Keys implements worker.Unit.
 func (u *unit) Keys(_ context.Context, keyIDs []int32) (keys []ledger.KeyRow, days []ledger.DayRow, err error) {
-	err = u.read(OpKeys, func(s *Store) {
+	err = u.read(func(s *Store) {
 		for _, id := range keyIDs {
 			if k, ok := s.keys[id]; ok {
 				k.Conflicts = slices.Clone(k.Conflicts)
@@ -52,7 +47,7 @@ func (u *unit) Keys(_ context.Context, keyIDs []int32) (keys []ledger.KeyRow, da
 
 // Authority implements worker.Unit.
 func (u *unit) Authority(_ context.Context, refs []ledger.IdentityRef) (rows []ledger.AuthorityRow, err error) {
-	err = u.read(OpAuthority, func(s *Store) {
+	err = u.read(func(s *Store) {
 		for _, ref := range refs {
 			if a, ok := s.authority[ref.KeyID][ref.TxnID]; ok {
 				rows = append(rows, a)
@@ -64,7 +59,7 @@ func (u *unit) Authority(_ context.Context, refs []ledger.IdentityRef) (rows []l
 
 // KeyAuthority implements worker.Unit.
 func (u *unit) KeyAuthority(_ context.Context, keyIDs []int32) (rows []ledger.AuthorityRow, err error) {
-	err = u.read(OpKeyAuthority, func(s *Store) {
+	err = u.read(func(s *Store) {
 		for _, id := range keyIDs {
 			rows = append(rows, values(s.authority[id])...)
 		}
@@ -75,7 +70,7 @@ func (u *unit) KeyAuthority(_ context.Context, keyIDs []int32) (rows []ledger.Au
 
 // Evidence implements worker.Unit.
 func (u *unit) Evidence(_ context.Context, refs []ledger.RevisionRef) (rows []ledger.EvidenceRow, err error) {
-	err = u.read(OpEvidence, func(s *Store) {
+	err = u.read(func(s *Store) {
 		for _, ref := range refs {
 			rows = append(rows, s.evidence[ref]...)
 		}
@@ -88,22 +83,11 @@ func (u *unit) Commit(_ context.Context, changes ledger.Changes) error {
 	if u.closed {
 		return errClosed
 	}
-	id := u.partition.state.Partition
-	fate := u.store.fate(OpCommit, id)
 	defer u.end()
-	if fate == Fail {
-		return injected(OpCommit, id)
-	}
-	if fate == LostUndone {
-		return fmt.Errorf("%w: %w", worker.ErrUnknownOutcome, injected(OpCommit, id))
-	}
 	u.store.mu.Lock()
 	defer u.store.mu.Unlock()
 	if err := u.store.apply(u.partition, changes); err != nil {
-		return fmt.Errorf("write a unit of work on partition %d: %w", id, err)
-	}
-	if fate == LostDone {
-		return fmt.Errorf("%w: %w", worker.ErrUnknownOutcome, injected(OpCommit, id))
+		return fmt.Errorf("write a unit of work on partition %d: %w", u.partition.state.Partition, err)
 	}
 	return nil
 }
