@@ -54,12 +54,13 @@ type Lease struct {
 
 // Stop is a persisted reason why a partition stopped for good (R21, R36).
 type Stop struct {
-	// Phase is PhaseWorker for a source partition and PhaseView for an output partition.
+	// Phase is PhaseWorker or PhaseRelay for a source partition, PhaseView for an output partition.
 	Phase     Phase
 	Partition int32
-	Offset    int64
-	Reason    string
-	Detail    string
+	// Offset is where it stopped; of the relay the outbox sequence.
+	Offset int64
+	Reason string
+	Detail string
 }
 
 // Pipeline is the durable progress of worker, relay and view. Vectors are indexed by partition; a partition without
@@ -71,7 +72,7 @@ type Pipeline struct {
 	OutboxNext, SentThrough []int64
 	// View is the exclusive output frontier.
 	View []int64
-	// Stops are persisted stops of worker and view.
+	// Stops are persisted stops of worker, relay and view.
 	Stops []Stop
 }
 

@@ -327,9 +327,14 @@ func (m *Machine) wholeHistory(t *Topic) bool {
 // stopped ends the run with the persisted stops.
 func (m *Machine) stopped(stops []Stop) Move {
 	for _, s := range stops {
-		m.result.Failures = append(m.result.Failures, Reason{Phase: s.Phase, Partition: &s.Partition, Offset: &s.Offset,
-			Reason: fmt.Sprintf("the %s stopped partition %d at offset %d: %s: %s",
-				s.Phase, s.Partition, s.Offset, s.Reason, s.Detail)})
+		reason := Reason{Phase: s.Phase, Partition: &s.Partition, Offset: &s.Offset}
+		place := "offset"
+		if s.Phase == PhaseRelay {
+			reason.Offset, place = nil, "outbox sequence"
+		}
+		reason.Reason = fmt.Sprintf("the %s stopped partition %d at %s %d: %s: %s",
+			s.Phase, s.Partition, place, s.Offset, s.Reason, s.Detail)
+		m.result.Failures = append(m.result.Failures, reason)
 	}
 	return m.end()
 }

@@ -22,16 +22,19 @@ func (d *DB) Progress(ctx context.Context, a *verify.Applied) (verify.Progress, 
 	n := int(a.Namespace.Spec.Source.Partitions)
 	p := verify.Progress{Worker: make([]int64, n), OutboxNext: fill(n, 1), SentThrough: fill(n, 1)}
 	type row struct {
-		partition              int32
-		worker, outbox, sent   int64
-		stopReason, stopDetail *string
-		stopOffset             *int64
+		partition                int32
+		worker, outbox, sent     int64
+		stopReason, stopDetail   *string
+		stopOffset               *int64
+		relayReason, relayDetail *string
 	}
-	sql := `SELECT partition, s.next_offset, s.outbox_next, coalesce(r.sent_through, 1), s.stop_reason, s.stop_offset, s.stop_detail
+	sql := `SELECT partition, s.next_offset, s.outbox_next, coalesce(r.sent_through, 1),
+			s.stop_reason, s.stop_offset, s.stop_detail, r.stop_reason, r.stop_detail
 		FROM ` + table(a.StateSchema, "partition_state") + ` s LEFT JOIN ` + table(a.StateSchema, "relay_state") + ` r USING (partition)
 		ORDER BY partition`
 	scan := func(rows pgx.Rows, r *row) error {
-		return rows.Scan(&r.partition, &r.worker, &r.outbox, &r.sent, &r.stopReason, &r.stopOffset, &r.stopDetail)
+		return rows.Scan(&r.partition, &r.worker, &r.outbox, &r.sent,
+			&r.stopReason, &r.stopOffset, &r.stopDetail, &r.relayReason, &r.relayDetail)
 	}
 	for r, err := range stream(ctx, d.pool, "the worker's progress", scan, sql) {
 		if err != nil {
@@ -44,6 +47,10 @@ func (d *DB) Progress(ctx context.Context, a *verify.Applied) (verify.Progress, 
 		if r.stopReason != nil {
 			p.Stops = append(p.Stops, boundary.Stop{Phase: boundary.PhaseWorker, Partition: r.partition,
 				Offset: orZero(r.stopOffset), Reason: *r.stopReason, Detail: orZero(r.stopDetail)})
+		}
+		if r.relayReason != nil {
+			p.Stops = append(p.Stops, boundary.Stop{Phase: boundary.PhaseRelay, Partition: r.partition,
+				Offset: r.sent, Reason: *r.relayReason, Detail: orZero(r.relayDetail)})
 		}
 	}
 	return p, nil

@@ -255,6 +255,12 @@ func TestR21PersistedStops(t *testing.T) {
 	}
 	w.exec(`UPDATE partition_state SET next_offset = $1, stop_reason = NULL WHERE partition = 1`, w.nextOffsets[1])
 	w.verify(report.Pass)
+	w.exec(`UPDATE relay_state SET stop_reason = 'outbox_damaged', stop_detail = 'gap' WHERE partition = 0`)
+	if e := w.verify(report.Error).Errors[0]; e.Phase != boundary.PhaseRelay || *e.Partition != 0 || !strings.Contains(e.Reason, "outbox sequence 4: outbox_damaged") {
+		t.Errorf("%+v", e)
+	}
+	w.exec(`UPDATE relay_state SET stop_reason = NULL`)
+	w.verify(report.Pass)
 	w.exec(`INSERT INTO amends_shop_view.protocol_violation (partition, output_offset, reason, detail) VALUES (0, 2, 'equal_version', 'x')`)
 	if e := w.verify(report.Error).Errors[0]; e.Phase != boundary.PhaseView || *e.Partition != 0 || *e.Offset != 2 {
 		t.Errorf("%+v", e)
