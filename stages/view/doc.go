@@ -13,7 +13,7 @@
 //     advance the position and nothing else.
 //  3. An equal version with other content, and anything that is foreign or unreadable, is a protocol violation: the
 //     good prefix before it commits, the violation is recorded in the same transaction, and the partition stays there
-//     for good. Other partitions go on.
+//     for good. Other partitions go on. A bug is recorded in the same way.
 //  4. Envelopes are judged one by one in offset order and folded afterwards, so how records fall into fetches changes
 //     nothing: SC17 holds with both messages in one fetch.
 //  5. A withdrawal hides the row and keeps version and content for ever (SC16).

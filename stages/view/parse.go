@@ -12,7 +12,8 @@ import (
 // Reason names why a record stops its output partition (S7, R18). The values are stored in protocol_violation.
 type Reason string
 
-// The reasons of a protocol violation, in the order in which Parse checks them; the last is found by Judge.
+// The reasons of a stop: those of a protocol violation, in the order in which Parse checks them, the one found by Judge,
+// and a bug.
 const (
 	// ReasonUnreadable is a value that is not one canonical envelope: null, other JSON, other member order.
 	ReasonUnreadable Reason = "unreadable_envelope"
@@ -32,6 +33,8 @@ const (
 	ReasonInvalidValue Reason = "invalid_value"
 	// ReasonContent is a second content at the version already stored (SC17).
 	ReasonContent Reason = "equal_version_different_content"
+	// ReasonInternal is a broken invariant or a statement that can never succeed: a bug of this program.
+	ReasonInternal Reason = "internal_error"
 )
 
 // Content is the SHA-256 of an envelope's value: what "equal content" compares (R18).

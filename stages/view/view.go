@@ -92,20 +92,38 @@ func (v *View) Step(ctx context.Context) (progress bool, wake time.Time, err err
 		return true, time.Time{}, nil
 	case err != nil:
 		v.Close()
-		return false, time.Time{}, classify(err)
+		return false, time.Time{}, v.failed(ctx, err)
 	case !progress:
 		wake = v.options.Now().Add(v.options.Idle)
 	}
 	return progress, wake, nil
 }
 
-// classify marks what no retry can clear.
-func classify(err error) error {
+// failed sorts an error. What no retry can clear is of class Stop; a bug among it is persisted, so that the partition
+// stays stopped and everybody can see why (design section 6).
+func (v *View) failed(ctx context.Context, err error) error {
 	var stopped *StoppedError
-	if errors.As(err, &stopped) || errors.Is(err, broker.ErrTopicChanged) || errors.Is(err, ErrWrongView) || invariant.Is(err) {
+	switch {
+	case errors.As(err, &stopped), errors.Is(err, broker.ErrTopicChanged), errors.Is(err, ErrWrongView):
 		return fault.Mark(fault.Stop, err)
+	case invariant.Is(err) || fault.ClassOf(err) == fault.Stop:
+		return fault.Mark(fault.Stop, errors.Join(err, v.recordBug(ctx, err)))
 	}
 	return err
+}
+
+// recordBug persists a stop at the committed position.
+func (v *View) recordBug(ctx context.Context, cause error) error {
+	unit, err := v.options.Store.Begin(ctx, v.options.Partition, v.next)
+	if err != nil {
+		return fmt.Errorf("record the stop: %w", err)
+	}
+	defer unit.Rollback(ctx)
+	stop := &Stop{Problem: Problem{Reason: ReasonInternal, Detail: cause.Error()}, Offset: v.next}
+	if err = unit.Commit(ctx, Changes{Next: v.next, Violation: stop}); err != nil {
+		return fmt.Errorf("record the stop: %w", err)
+	}
+	return nil
 }
 
 // Close releases the reader. The View may be stepped again; it then starts from the committed position.

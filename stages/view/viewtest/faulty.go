@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"amends.dev/amends/internal/invariant"
 	"amends.dev/amends/stages/view"
 )
 
@@ -13,12 +14,14 @@ var ErrInjected = errors.New("injected fault")
 // Fault is what happens to a commit.
 type Fault int
 
-// The two places a process or connection can die around a commit (SC21).
+// The two places a process or connection can die around a commit (SC21), and a bug.
 const (
 	// BeforeCommit loses the unit of work: nothing became durable.
 	BeforeCommit Fault = iota + 1
 	// AfterCommit loses only the answer: everything became durable.
 	AfterCommit
+	// Bug breaks an invariant: nothing became durable, and nothing ever will.
+	Bug
 )
 
 // Faulty is a Store whose commits fail as told. It is used by one goroutine.
@@ -45,8 +48,11 @@ type faultyUnit struct {
 func (u *faultyUnit) Commit(ctx context.Context, changes view.Changes) error {
 	fault := u.faulty.Next
 	u.faulty.Next = 0
-	if fault == BeforeCommit {
+	switch fault {
+	case BeforeCommit:
 		return ErrInjected
+	case Bug:
+		return invariant.Violated("injected")
 	}
 	if err := u.Unit.Commit(ctx, changes); err != nil {
 		return err

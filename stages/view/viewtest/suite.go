@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"amends.dev/amends/internal/invariant"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/fault"
@@ -52,6 +53,7 @@ func Suite(t *testing.T, open func(*testing.T, *manifests.Namespace) Harness) {
 		{"SC21_CrashAfterCommit", crashAfter},
 		{"R08_ControlRecordsAdvance", controlRecords},
 		{"R18_TwoViewsOfOnePartition", twoViews},
+		{"R36_BugStopsThePartition", bug},
 		{"SC28_TopicRecreated", recreated},
 		{"S7_Extremes", extremes},
 		{"StoreRefusesAnUnexpectedPosition", unexpectedPosition},
@@ -262,6 +264,21 @@ func twoViews(t *testing.T, f *fixture) {
 	}
 	shows(t, f.row(t, balance1), 3, true, 30)
 	f.at(t, 0, Progress{Next: 3, Applied: 3})
+}
+
+// bug: a broken invariant is persisted at the committed position, and holds after a restart.
+func bug(t *testing.T, f *fixture) {
+	f.publish(f.key(1).Balance(day1, 1, 50), f.key(2).Balance(day1, 1, 60))
+	f.faulty.Next = Bug
+	v := f.view(0)
+	if _, _, err := v.Step(t.Context()); !invariant.Is(err) || fault.ClassOf(err) != fault.Stop {
+		t.Errorf("Step: %v (%v), want the broken invariant", err, fault.ClassOf(err))
+	}
+	if stopped := f.stop(t, f.view(0)); stopped.Reason != view.ReasonInternal || stopped.Offset != 0 {
+		t.Errorf("after a restart stopped with %v", stopped)
+	}
+	f.at(t, 0, Progress{})
+	f.drain(t, f.view(1))
 }
 
 func recreated(t *testing.T, f *fixture) {

@@ -55,7 +55,7 @@ CREATE TABLE view_progress (
     updated_at          timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
 
--- A protocol violation stops its output partition (S7, SC17). One row per stopped partition.
+-- A protocol violation, or a bug, stops its output partition (S7, SC17, R36). One row per stopped partition.
 CREATE TABLE protocol_violation (
     partition           integer PRIMARY KEY,
     output_offset       bigint NOT NULL,
