@@ -1,0 +1,144 @@
+package snapshot
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"path/filepath"
+
+	"github.com/parquet-go/parquet-go"
+
+	"amends.dev/amends/manifests"
+	"amends.dev/amends/oracle/decode"
+	"amends.dev/amends/oracle/engine"
+)
+
+// limits bound row groups and files. A row group is held in memory by its writer, one per partition, and by its reader.
+type limits struct {
+	// groupRows and groupBytes, the latter of keys and values, end a row group; fileGroups row groups end a file.
+	groupRows, groupBytes, fileGroups int
+}
+
+// standard are the limits of real exports: files of up to 2 million records or 256 MiB.
+var standard = limits{groupRows: 1 << 17, groupBytes: 16 << 20, fileGroups: 16}
+
+// parquetFile is one Parquet file being written.
+type parquetFile struct {
+	path   string
+	file   file
+	digest hash.Hash
+	buffer *bufio.Writer
+	rows   *parquet.GenericWriter[any]
+}
+
+// createParquet begins a file.
+func createParquet(s storage, path string, schema *parquet.Schema) (*parquetFile, error) {
+	f, err := s.create(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &parquetFile{path: path, file: f, digest: sha256.New(), buffer: bufio.NewWriterSize(f, 1<<18)}
+	p.rows = parquet.NewGenericWriter[any](p, schema, parquet.Compression(&parquet.Zstd))
+	return p, nil
+}
+
+// Write digests and buffers what the Parquet writer puts out.
+func (p *parquetFile) Write(data []byte) (int, error) {
+	n, err := p.buffer.Write(data)
+	_, _ = p.digest.Write(data[:n]) // a hash never fails
+	return n, err
+}
+
+// finish completes the file and makes it durable.
+func (p *parquetFile) finish() error {
+	err := p.rows.Close()
+	if err == nil {
+		err = p.buffer.Flush()
+	}
+	if err == nil {
+		err = p.file.Sync()
+	}
+	return errors.Join(err, p.file.Close())
+}
+
+// pair is the typed and the raw file of one range of a partition, being written row by row.
+type pair struct {
+	decoder                 *decode.Decoder
+	keys                    []manifests.StockKey
+	limits                  limits
+	part, raw               *parquetFile
+	partition               int32
+	first, last, rows       int64
+	groups, inGroup, volume int // groups done; rows and bytes of the open one
+	partRow, rawRow         parquet.Row
+}
+
+// newPair begins the n-th files of a partition.
+func newPair(w *Writer, partition int32, n int) (*pair, error) {
+	p := &pair{decoder: w.decoder, keys: w.keys, limits: w.limits, partition: partition}
+	var err error
+	if p.part, err = createParquet(w.storage, filepath.Join(w.folder, fileName("part", partition, n)), partSchema); err != nil {
+		return nil, err
+	}
+	if p.raw, err = createParquet(w.storage, filepath.Join(w.folder, fileName("raw", partition, n)), rawSchema); err != nil {
+		return nil, errors.Join(err, p.part.file.Close(), w.storage.remove(p.part.path))
+	}
+	return p, nil
+}
+
+// append adds one record to both files.
+func (p *pair) append(r *engine.Record) error {
+	p.partRow = partRow(p.partRow[:0], r, p.decoder, p.keys)
+	p.rawRow = rawRow(p.rawRow[:0], r)
+	if _, err := p.part.rows.WriteRows([]parquet.Row{p.partRow}); err != nil {
+		return err
+	}
+	if _, err := p.raw.rows.WriteRows([]parquet.Row{p.rawRow}); err != nil {
+		return err
+	}
+	if p.rows == 0 {
+		p.first = r.Offset
+	}
+	p.last = r.Offset
+	p.rows++
+	p.inGroup++
+	p.volume += len(r.Key) + len(r.Value)
+	if p.inGroup < p.limits.groupRows && p.volume < p.limits.groupBytes {
+		return nil
+	}
+	p.groups++
+	p.inGroup, p.volume = 0, 0
+	if err := p.part.rows.Flush(); err != nil {
+		return err
+	}
+	return p.raw.rows.Flush()
+}
+
+// full reports whether the next record belongs into new files.
+func (p *pair) full() bool { return p.groups >= p.limits.fileGroups }
+
+// finish completes both files, makes them durable and describes them.
+func (p *pair) finish() ([]File, error) {
+	if err := errors.Join(p.part.finish(), p.raw.finish()); err != nil {
+		return nil, err
+	}
+	describe := func(f *parquetFile) File {
+		return File{
+			Name: filepath.Base(f.path), Partition: p.partition, FirstOffset: p.first, LastOffset: p.last, Rows: p.rows,
+			SHA256: hex.EncodeToString(f.digest.Sum(nil)),
+		}
+	}
+	return []File{describe(p.part), describe(p.raw)}, nil
+}
+
+// discard removes both files, complete or not.
+func (p *pair) discard(s storage) error {
+	_, _ = p.part.file.Close(), p.raw.file.Close() // they may be closed already
+	if err := errors.Join(s.remove(p.part.path), s.remove(p.raw.path)); err != nil {
+		return fmt.Errorf("remove incomplete files: %w", err)
+	}
+	return nil
+}

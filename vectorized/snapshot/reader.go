@@ -1,0 +1,245 @@
+package snapshot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// ErrNone says that a folder holds no published snapshot.
+var ErrNone = errors.New("no snapshot: there is no " + indexName)
+
+// FileError is a file of a snapshot that is absent, damaged or of another shape.
+type FileError struct {
+	// File is the file's path.
+	File string
+	// Err is what is wrong with it.
+	Err error
+}
+
+// Error implements error.
+func (e *FileError) Error() string { return fmt.Sprintf("%s: %v", e.File, e.Err) }
+
+// Unwrap returns the cause.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// Snapshot is a published set. It does not change and is safe for concurrent use.
+type Snapshot struct {
+	dir   string
+	index Index
+}
+
+// Open reads the snapshot.json of a folder. The files it names are read and verified when they are used. The error
+// wraps ErrNone where there is no snapshot, and names the file.
+func Open(dir string) (*Snapshot, error) {
+	path := filepath.Join(dir, indexName)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNone)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	x, err := parseIndex(data)
+	if err != nil {
+		return nil, &FileError{path, err}
+	}
+	return &Snapshot{dir, *x}, nil
+}
+
+// Meta says what history it holds.
+func (s *Snapshot) Meta() Meta { return s.index.Meta }
+
+// Files are the files it consists of, as snapshot.json lists them. They must not be changed.
+func (s *Snapshot) Files() []File { return s.index.Files }
+
+// files are those of one kind, part or raw.
+func (s *Snapshot) files(kind string) []File {
+	var files []File
+	for _, f := range s.index.Files {
+		if strings.HasPrefix(f.Name, kind+"-") {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// opened is a file of a snapshot whose digest, shape and row count were verified.
+type opened struct {
+	path   string
+	file   *os.File
+	groups []parquet.RowGroup
+	order  *order
+}
+
+// open opens and verifies a file.
+func (s *Snapshot) open(ctx context.Context, f File, schema *parquet.Schema) (*opened, error) {
+	o := &opened{path: filepath.Join(s.dir, f.Name), order: &order{file: f, last: -1}}
+	var err error
+	if o.file, err = os.Open(o.path); err != nil {
+		return nil, &FileError{o.path, err}
+	}
+	size, err := verifyDigest(ctx, o.file, f.SHA256)
+	if err == nil {
+		err = o.guard(func() error { return o.parse(size, f.Rows, schema) })
+	}
+	if err != nil {
+		o.close()
+		return nil, o.fault(ctx, err)
+	}
+	return o, nil
+}
+
+// parse reads the file's metadata.
+func (o *opened) parse(size, rows int64, schema *parquet.Schema) error {
+	p, err := parquet.OpenFile(o.file, size)
+	if err != nil {
+		return err
+	}
+	if p.Schema().String() != schema.String() {
+		return errors.New("its columns are not those of the schema")
+	}
+	o.groups = p.RowGroups()
+	var inGroups int64
+	for _, group := range o.groups {
+		inGroups += group.NumRows()
+	}
+	if p.NumRows() != rows || inGroups != rows {
+		return fmt.Errorf("it has %d rows, %d in its row groups; %s says %d", p.NumRows(), inGroups, indexName, rows)
+	}
+	return nil
+}
+
+// guard runs a piece of reading. The Parquet library may panic on damaged bytes, which must not end the process (B103).
+func (o *opened) guard(read func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the Parquet reader panicked: %v", cause)
+		}
+	}()
+	return read()
+}
+
+// fault names the file in an error, unless that is the caller's own cancellation.
+func (o *opened) fault(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return &FileError{o.path, err}
+}
+
+// close closes the file; it was only read, so that closing loses nothing.
+func (o *opened) close() { _ = o.file.Close() }
+
+// verifyDigest reads a whole file, compares its SHA-256 and returns its size.
+func verifyDigest(ctx context.Context, file *os.File, want string) (int64, error) {
+	digest := sha256.New()
+	size, err := io.Copy(digest, contextReader{ctx, file})
+	if err != nil {
+		return 0, err
+	}
+	if got := hex.EncodeToString(digest.Sum(nil)); got != want {
+		return 0, fmt.Errorf("the file was changed: its SHA-256 is %s, %s says %s", got, indexName, want)
+	}
+	return size, nil
+}
+
+// contextReader fails once its context has ended.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// readColumn calls visit for every value of a column of a row group, nulls included, and checks their number. A value's
+// bytes are valid during the call.
+func readColumn(group parquet.RowGroup, column int, visit func(v parquet.Value) error) (err error) {
+	pages := group.ColumnChunks()[column].Pages()
+	defer func() { err = errors.Join(err, pages.Close()) }()
+	var values [1024]parquet.Value
+	var rows int64
+	for {
+		page, err := pages.ReadPage()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		n, err := readPage(page, values[:], visit)
+		parquet.Release(page)
+		if err != nil {
+			return err
+		}
+		rows += n
+	}
+	if rows != group.NumRows() {
+		return fmt.Errorf("column %d has %d values in a group of %d rows", column, rows, group.NumRows())
+	}
+	return nil
+}
+
+// readPage calls visit for every value of a page and returns their number.
+func readPage(page parquet.Page, values []parquet.Value, visit func(v parquet.Value) error) (int64, error) {
+	reader := page.Values()
+	var rows int64
+	for {
+		n, err := reader.ReadValues(values)
+		for _, v := range values[:n] {
+			if err := visit(v); err != nil {
+				return rows, err
+			}
+		}
+		rows += int64(n)
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return rows, err
+		}
+		if n == 0 {
+			return rows, io.ErrNoProgress
+		}
+	}
+}
+
+// order checks the coordinates of a file's rows against its description.
+type order struct {
+	file File
+	last int64
+	rows int64
+}
+
+// partition checks one value of the partition column.
+func (o *order) partition(p int32) error {
+	if p != o.file.Partition {
+		return fmt.Errorf("a row of partition %d", p)
+	}
+	return nil
+}
+
+// offset checks the next value of the offset column.
+func (o *order) offset(offset int64) error {
+	o.rows++
+	if offset <= o.last || o.rows == 1 && offset != o.file.FirstOffset || o.rows == o.file.Rows && offset != o.file.LastOffset {
+		return fmt.Errorf("offset %d in row %d is out of order", offset, o.rows-1)
+	}
+	o.last = offset
+	return nil
+}
