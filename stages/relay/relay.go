@@ -213,6 +213,9 @@ func (r *Relay) publish(ctx context.Context, position Position) error {
 		mark.Hit("R17 lease too short to send")
 		return nil // the next step renews first
 	}
+	// Once begun, a publication runs to its end and is marked, also when ctx ends: cutting it short only makes repeats.
+	// It takes the delivery timeout at most.
+	ctx = context.WithoutCancel(ctx)
 	receipts, failure := Prefix(messages, r.options.Publisher.Publish(ctx, messages))
 	r.unsettled = failure != nil
 	if len(receipts) > 0 {

@@ -1,6 +1,7 @@
 package relaytest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -38,6 +39,7 @@ func Suite(t *testing.T, open func(*testing.T) Harness) {
 		{"SC20_LostAcknowledgement", lostAck},
 		{"R17_FrozenRelay", frozen},
 		{"R17_NothingIsSentLateInTheLease", lateInLease},
+		{"S9_ShutdownInMidProduce", shutdown},
 		{"R17_CloseFreesTheLease", closeFrees},
 		{"R17_CloseWithMessagesOnTheirWay", closeUnsettled},
 		{"S9_OnePartitionFailsOthersGoOn", othersGoOn},
@@ -291,6 +293,20 @@ func lateInLease(t *testing.T, f *fixture) {
 	if r.Holding() != 1 {
 		t.Errorf("renewal changed the term to %d", r.Holding())
 	}
+}
+
+// shutdown ends the context in mid-produce: what was sent is marked all the same.
+func shutdown(t *testing.T, f *fixture) {
+	v1 := f.key(1).Balance(day1, 1, 10)
+	f.commit(t, 0, v1)
+	ctx, cancel := context.WithCancel(t.Context())
+	publisher := f.publisher(nil)
+	publisher.Before = cancel
+	if _, _, err := f.relay(t, "r", publisher).Step(ctx); err != nil {
+		t.Fatalf("Step: %v", err)
+	}
+	f.sent(t, 0, 2, 2)
+	f.topic(t, 0, v1)
 }
 
 func closeFrees(t *testing.T, f *fixture) {
