@@ -22,6 +22,7 @@ type ban struct {
 // adapters and the reason why each touches the clock, the streams or the process itself.
 var adapters = []string{
 	"cmd/...",               // the process
+	"internal/pipeline/...", // puts the stages together, with the real clock and jitter
 	"internal/cli/...",      // prints, and hands the clock and streams of the process to its verbs
 	"internal/testkit/...",  // starts servers and waits for them
 	"internal/pgserver/...", // starts a Postgres server and waits for it
@@ -41,7 +42,7 @@ func bans() []ban {
 			adapters: adapters, instead: "take a clock as a port, so that simulated time works"},
 		{pkg: "time", names: []string{"Local", "LoadLocation"}, instead: "every instant is UTC"},
 		{pkg: "math/rand", except: randomState, instead: "use a seeded generator"},
-		{pkg: "math/rand/v2", except: randomState, instead: "use a seeded generator"},
+		{pkg: "math/rand/v2", except: randomState, adapters: []string{"internal/pipeline/..."}, instead: "use a seeded generator"},
 		{pkg: "fmt", names: []string{"Print", "Printf", "Println"}, instead: "write to a stream that was passed in"},
 		{pkg: "log", except: []string{}, instead: "write to a stream that was passed in, or use log/slog with a handler that was"},
 		{pkg: "log/slog", names: []string{"Debug", "Info", "Warn", "Error", "Log", "DebugContext", "InfoContext", "WarnContext", "ErrorContext", "Default", "SetDefault", "With"},
