@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/oracle"
 	"amends.dev/amends/internal/cli/simulate"
 	"amends.dev/amends/internal/cli/validate"
 	"amends.dev/amends/internal/cli/version"
@@ -20,6 +21,6 @@ func verbs(a *app.App) []group {
 	return []group{
 		{"Start here:", []*cobra.Command{version.New(a)}},
 		{"Declare a namespace:", []*cobra.Command{validate.New(a)}},
-		{"Check results:", []*cobra.Command{simulate.New(a)}},
+		{"Check results:", []*cobra.Command{oracle.New(a), simulate.New(a)}},
 	}
 }
