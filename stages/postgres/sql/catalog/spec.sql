@@ -1,0 +1,1 @@
+SELECT spec::text FROM namespace WHERE name = $1
