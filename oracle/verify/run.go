@@ -25,7 +25,7 @@ func Run(ctx context.Context, deps Deps, options Options) (*report.Report, error
 	if err != nil {
 		return nil, err
 	}
-	if err := sameConfiguration(applied, options.Manifest); err != nil {
+	if err := CheckConfiguration(applied, options.Manifest); err != nil {
 		return nil, err
 	}
 	judge, err := pick(deps.Engines, options.Engine, applied.BuiltBy)
@@ -39,8 +39,9 @@ func Run(ctx context.Context, deps Deps, options Options) (*report.Report, error
 	return v.finish(ctx)
 }
 
-// sameConfiguration checks that the recorded configuration is the one that was digested, and the given manifest's.
-func sameConfiguration(a *Applied, given *manifests.Namespace) error {
+// CheckConfiguration checks that the recorded configuration is the one that was digested, and, where a manifest is
+// given, that manifest's. Its errors wrap ErrRefused.
+func CheckConfiguration(a *Applied, given *manifests.Namespace) error {
 	digest, business := a.Namespace.NamespaceDigest(), a.Namespace.BusinessDigest(a.SourceTopicID)
 	if digest != a.Digest || business != a.BusinessDigest {
 		return fmt.Errorf("%w: the recorded configuration of namespace %s was altered after it was applied: digests %s and %s, recorded %s and %s",
