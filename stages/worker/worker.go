@@ -42,6 +42,9 @@ const (
 	DefaultLagInterval = time.Second
 )
 
+// assignmentCheck is how often a worker whose partitions all wait looks at its assignment.
+const assignmentCheck = 250 * time.Millisecond
+
 // Options are the parts of a Worker. Those up to Random are required.
 type Options struct {
 	Config     *ledger.Config
@@ -236,9 +239,8 @@ func (w *Worker) due() (*partition, time.Time) {
 			earliest = at
 		}
 	}
-	// Sleep until the first partition is ready, but look at the assignment more often than that.
-	if assignment := now.Add(w.options.PollWait); earliest.IsZero() || earliest.After(assignment) {
-		earliest = assignment
+	if look := now.Add(assignmentCheck); earliest.After(look) {
+		earliest = look
 	}
 	return nil, earliest
 }

@@ -162,3 +162,15 @@ func (r *logReader) Close() {
 		r.log.opened--
 	}
 }
+
+// Reach is the exclusive frontier of a reader that has read everything: one past the last record or marker, which a gap
+// at the end leaves below the log's end (R08).
+func (l *Log) Reach(partition int32) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entries := l.partition(partition).entries
+	if len(entries) == 0 {
+		return 0
+	}
+	return entries[len(entries)-1].offset + 1
+}

@@ -42,8 +42,15 @@ type OutboxRow struct {
 	Key, Value []byte
 }
 
-// Sort puts every table in the order of its key.
+// Sort puts every table in the order of its key, and every empty list in one form.
 func (t *Tables) Sort() {
+	for i := range t.Keys {
+		if len(t.Keys[i].Conflicts) == 0 {
+			t.Keys[i].Conflicts = nil
+		}
+	}
+	t.Partitions, t.Keys, t.Authority, t.Evidence = slim(t.Partitions), slim(t.Keys), slim(t.Authority), slim(t.Evidence)
+	t.Conflicts, t.Days, t.Quarantine, t.Outbox = slim(t.Conflicts), slim(t.Days), slim(t.Quarantine), slim(t.Outbox)
 	slices.SortFunc(t.Partitions, func(a, b PartitionRow) int { return cmp.Compare(a.Partition, b.Partition) })
 	slices.SortFunc(t.Keys, func(a, b ledger.KeyRow) int { return cmp.Compare(a.KeyID, b.KeyID) })
 	slices.SortFunc(t.Authority, compareAuthority)
@@ -60,6 +67,13 @@ func (t *Tables) Sort() {
 	slices.SortFunc(t.Outbox, func(a, b OutboxRow) int {
 		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Seq, b.Seq))
 	})
+}
+
+func slim[T any](rows []T) []T {
+	if len(rows) == 0 {
+		return nil
+	}
+	return rows
 }
 
 func compareAuthority(a, b ledger.AuthorityRow) int {
