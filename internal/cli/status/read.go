@@ -1,0 +1,120 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"amends.dev/amends/internal/pipeline"
+	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/kafka"
+	"amends.dev/amends/stages/postgres"
+)
+
+// waitingBudget bounds the time spent on finding how old the records are that wait.
+const waitingBudget = 5 * time.Second
+
+// Connections say where a status is read.
+type Connections struct {
+	// StateURL and ViewURL are the databases of processing state and view.
+	StateURL, ViewURL string
+	Kafka             kafka.Config
+}
+
+// Read collects the facts of an applied namespace. It changes nothing.
+func Read(ctx context.Context, c Connections, applied pipeline.Applied, now func() time.Time) (Facts, error) {
+	ns := applied.Namespace
+	f := Facts{
+		Namespace:   ns.Name,
+		SourceTopic: Topic{Name: ns.Spec.Source.Topic, ID: applied.SourceTopicID, Partitions: ns.Spec.Source.Partitions},
+		OutputTopic: Topic{Name: ns.Spec.Output.Topic, ID: applied.OutputTopicID, Partitions: ns.Spec.Output.Partitions},
+	}
+	if err := f.readState(ctx, c.StateURL, ns.StateSchema()); err != nil {
+		return Facts{}, err
+	}
+	if err := f.readView(ctx, c.ViewURL, ns.ViewSchema()); err != nil {
+		return Facts{}, err
+	}
+	admin, err := kafka.NewAdmin(c.Kafka)
+	if err != nil {
+		return Facts{}, err
+	}
+	defer admin.Close()
+	frontiers := map[*Topic]map[int32]int64{&f.SourceTopic: {}, &f.OutputTopic: {}}
+	for _, p := range f.Source {
+		frontiers[&f.SourceTopic][p.Partition] = p.NextOffset
+	}
+	for _, p := range f.Output {
+		frontiers[&f.OutputTopic][p.Partition] = p.Next
+	}
+	budget, cancel := context.WithTimeout(ctx, waitingBudget)
+	defer cancel()
+	for topic, from := range frontiers {
+		if topic.Found, err = admin.Describe(ctx, topic.Name); err != nil {
+			return Facts{}, fmt.Errorf("describe topic %s: %w", topic.Name, err)
+		}
+		topic.readWaiting(budget, c.Kafka, from, now())
+	}
+	f.Now = now()
+	return f, nil
+}
+
+// readState reads what worker and relay durably say.
+func (f *Facts) readState(ctx context.Context, url, schema string) error {
+	pool, err := postgres.Connect(ctx, postgres.Options{URL: url, Schema: schema, Application: "amends status", MaxConns: 1})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if err = postgres.CheckLayout(ctx, pool, postgres.KindNamespace, schema); err != nil {
+		return err
+	}
+	f.Source, f.Lease, err = postgres.ReadSourceReport(ctx, pool)
+	return err
+}
+
+// readView reads what the view durably says.
+func (f *Facts) readView(ctx context.Context, url, schema string) error {
+	pool, err := postgres.Connect(ctx, postgres.Options{URL: url, Schema: schema, Application: "amends status", MaxConns: 1})
+	if err != nil {
+		return fmt.Errorf("view: %w", err)
+	}
+	defer pool.Close()
+	if err = postgres.CheckLayout(ctx, pool, postgres.KindView, schema); err != nil {
+		return fmt.Errorf("view: %w", err)
+	}
+	f.Output, err = postgres.ReadOutputReport(ctx, pool)
+	return err
+}
+
+// readWaiting finds the broker's time of the first record at or after each frontier that is behind its end. What cannot
+// be read within the budget stays unknown: a status is no reason to fail.
+func (t *Topic) readWaiting(ctx context.Context, config kafka.Config, frontiers map[int32]int64, now time.Time) {
+	t.Waiting = map[int32]int64{}
+	if t.changed(now) != nil {
+		return
+	}
+	opener := kafka.NewOpener(config, kafka.Topic{Name: t.Name, ID: t.ID, Partitions: t.Partitions})
+	for partition, from := range frontiers {
+		if from >= t.Found.Ends[partition] {
+			continue
+		}
+		if first := firstRecord(ctx, opener, partition, from); first != nil {
+			t.Waiting[partition] = first.TimestampMillis
+		}
+	}
+}
+
+// firstRecord returns the first record at or after from, nil where none comes before ctx ends.
+func firstRecord(ctx context.Context, opener broker.Opener, partition int32, from int64) *broker.Record {
+	reader, err := opener.Open(ctx, partition, from)
+	if err != nil {
+		return nil
+	}
+	defer reader.Close()
+	fetch, err := reader.Poll(ctx, 1)
+	if err != nil || len(fetch.Records) == 0 {
+		return nil
+	}
+	return &fetch.Records[0]
+}
