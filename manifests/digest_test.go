@@ -299,6 +299,29 @@ func TestMillionKeysLoad(t *testing.T) {
 	runtime.KeepAlive(csv)
 }
 
+// TestLargestInlineManifest: as many keys as fit into a manifest itself load in seconds too.
+func TestLargestInlineManifest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: the largest manifest takes seconds")
+	}
+	var b strings.Builder
+	b.WriteString("  stockKeys:\n")
+	for i := 0; b.Len() < manifests.ManifestBytesMax-1000; i++ {
+		fmt.Fprintf(&b, "    - {item: item-%d, location: berlin, openingBalance: 100, reorderThreshold: 60}\n", i)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	ns := mustParse(t, manifestWith(b.String()))
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
+	t.Logf("%d keys inline: %v, %d MiB allocated in all", len(ns.Spec.StockKeys), took.Round(time.Millisecond), allocated)
+	if took > 20*time.Second || allocated > 1000 {
+		t.Error("too slow or too large")
+	}
+}
+
 // BenchmarkParseMillionKeys measures the load of a stock-key file.
 func BenchmarkParseMillionKeys(b *testing.B) {
 	manifest, csv := millionKeys(1_000_000)

@@ -19,7 +19,7 @@ const (
 // returns the bytes of the file that spec.stockKeysFrom names, relative to the manifest; nil where there is none to
 // read from. Either a complete, defaulted, valid namespace or every problem found comes back. It never panics, and
 // time and memory are bounded by the sizes of the two files: a manifest by ManifestBytesMax, a stock-key file of a
-// million keys (33 MiB) takes two to three seconds and 190 MiB at the peak with the file's bytes, 90 MiB of it kept.
+// million keys (33 MiB) takes two to three seconds and 190 MiB at the peak, the file included; 90 MiB are kept.
 func Parse(file string, data []byte, readFile func(name string) ([]byte, error)) (*Namespace, Problems) {
 	w := &walker{problems: &collector{file: file}, readFile: readFile}
 	root := readDocument(w.problems, data)

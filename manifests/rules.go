@@ -89,10 +89,10 @@ func checkOneOf(want string) func(string) string {
 	}
 }
 
-// checkRange is for integers that are not read from text.
-func checkRange(v, low, high int64) string {
-	if v < low || v > high {
-		return fmt.Sprintf("want a whole number from %d to %d, got %d", low, high, v)
+// checkCount is for integers from 1 to high that are not read from text.
+func checkCount(v, high int64) string {
+	if v < 1 || v > high {
+		return fmt.Sprintf("want a whole number from 1 to %d, got %d", high, v)
 	}
 	return ""
 }

@@ -115,7 +115,7 @@ func valueOf(t testing.TB, n *yaml.Node) any {
 }
 
 // schemaVerdict is what the schema says of a file: nil for valid; readable is false where no YAML reader gets that far.
-func schemaVerdict(t testing.TB, schema *jsonschema.Schema, path string) (verdict error, readable bool) {
+func schemaVerdict(t testing.TB, schema *jsonschema.Schema, path string) (readable bool, verdict error) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -123,20 +123,20 @@ func schemaVerdict(t testing.TB, schema *jsonschema.Schema, path string) (verdic
 	}
 	var node yaml.Node
 	if err := yaml.Unmarshal(data, &node); err != nil || node.Kind == 0 {
-		return err, false
+		return false, err
 	}
 	var plain any // refuses duplicate fields and alias bombs
 	if err := node.Decode(&plain); err != nil && (strings.Contains(err.Error(), "already defined") || strings.Contains(err.Error(), "excessive aliasing")) {
-		return err, false
+		return false, err
 	}
-	return schema.Validate(valueOf(t, &node)), true
+	return true, schema.Validate(valueOf(t, &node))
 }
 
 // TestSchemaAgrees: schema and parser accept the same manifests, but for the listed reasons, each of which is needed.
 func TestSchemaAgrees(t *testing.T) {
 	schema := compileSchema(t)
 	for _, path := range append(corpusFiles(t, "good"), "examples/demo.yaml") {
-		if verdict, readable := schemaVerdict(t, schema, path); verdict != nil || !readable {
+		if readable, verdict := schemaVerdict(t, schema, path); verdict != nil || !readable {
 			t.Errorf("%s is good, the schema says %v", path, verdict)
 		}
 	}
@@ -147,7 +147,7 @@ func TestSchemaAgrees(t *testing.T) {
 	refused := 0
 	for _, path := range corpusFiles(t, "bad") {
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
-		verdict, readable := schemaVerdict(t, schema, path)
+		readable, verdict := schemaVerdict(t, schema, path)
 		switch reason, listed := schemaCannot[name]; {
 		case !readable && listed, verdict != nil && listed:
 			t.Errorf("%s is refused (%v) but listed as not expressible: %s", name, verdict, reason)

@@ -38,13 +38,13 @@ func New(name string, spec Spec) (*Namespace, error) {
 	}
 	fail("metadata.name", checkName(name))
 	fail("spec.source.topic", checkTopic(spec.Source.Topic))
-	fail("spec.source.partitions", checkRange(int64(spec.Source.Partitions), 1, PartitionsMax))
+	fail("spec.source.partitions", checkCount(int64(spec.Source.Partitions), PartitionsMax))
 	fail("spec.source.partitioner", checkOneOf(PartitionerMurmur2)(spec.Source.Partitioner))
-	fail("spec.source.maxRecordBytes", checkRange(spec.Source.MaxRecordBytes, 1, MaxRecordBytesMax))
+	fail("spec.source.maxRecordBytes", checkCount(spec.Source.MaxRecordBytes, MaxRecordBytesMax))
 	fail("spec.output.topic", checkTopic(spec.Output.Topic))
 	fail("spec.output.topic", checkTopicsDiffer(spec.Source.Topic, spec.Output.Topic))
-	fail("spec.output.partitions", checkRange(int64(spec.Output.Partitions), 1, PartitionsMax))
-	fail("spec.stockKeys", checkRange(int64(len(spec.StockKeys)), 1, StockKeysMax))
+	fail("spec.output.partitions", checkCount(int64(spec.Output.Partitions), PartitionsMax))
+	fail("spec.stockKeys", checkCount(int64(len(spec.StockKeys)), StockKeysMax))
 	spec.StockKeys = w.checkKeys(spec.StockKeys)
 	if err := w.problems.problems().Err(); err != nil {
 		return nil, err

@@ -167,7 +167,7 @@ func readsAs(n *yaml.Node) string {
 // isSexagesimal recognises the base-60 numbers of YAML 1.1, such as 12:30.
 func isSexagesimal(s string) bool {
 	groups := strings.Split(strings.TrimLeft(s, "+-"), ":")
-	if len(groups) < 2 {
+	if len(groups) < 2 || groups[0] == "" || groups[0][0] < '0' || groups[0][0] > '9' {
 		return false
 	}
 	for _, group := range groups {

@@ -48,7 +48,7 @@ var faults = []func(*Stream, *account, *object){
 	func(_ *Stream, _ *account, o *object) { o.kind = `"CANCEL"` },                   // cancel_nonzero_qty
 	func(_ *Stream, _ *account, o *object) { o.validTime = `"2026-01-01 10:00:00"` }, // invalid_valid_time
 	func(_ *Stream, _ *account, o *object) { o.sourceTime = `"yesterday"` },          // invalid_source_time
-	func(_ *Stream, a *account, o *object) { // unknown_stock_key: a text that is no item of any namespace
+	func(_ *Stream, _ *account, o *object) { // unknown_stock_key: a text that is no item of any namespace
 		o.stockKey = `{"item":"","location":""}`
 	},
 	func(s *Stream, _ *account, o *object) { // before_ledger_origin, or invalid_valid_time at the beginning of all time

@@ -1,6 +1,7 @@
 package generate_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -146,7 +147,7 @@ func TestShellPublishesAll(t *testing.T) {
 	o.Count = 1050
 	i := 0
 	for r := range mustStream(t, demo(t), o).All() {
-		if m := w.sent[i]; string(m.Key) != string(r.Key) || string(m.Value) != string(r.Value) || m.Partition != r.Partition {
+		if m := w.sent[i]; !bytes.Equal(m.Key, r.Key) || !bytes.Equal(m.Value, r.Value) || m.Partition != r.Partition {
 			t.Fatalf("record %d differs", i)
 		}
 		i++
