@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"amends.dev/amends/internal/pipeline"
+	"amends.dev/amends/internal/cli/connect"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/kafka"
 	"amends.dev/amends/stages/postgres"
@@ -14,28 +14,21 @@ import (
 // waitingBudget bounds the time spent on finding how old the records are that wait.
 const waitingBudget = 5 * time.Second
 
-// Connections say where a status is read.
-type Connections struct {
-	// StateURL and ViewURL are the databases of processing state and view.
-	StateURL, ViewURL string
-	Kafka             kafka.Config
-}
-
-// Read collects the facts of an applied namespace. It changes nothing.
-func Read(ctx context.Context, c Connections, applied pipeline.Applied, now func() time.Time) (Facts, error) {
+// Read collects the facts of an applied namespace. It changes nothing. Its errors carry exit codes.
+func Read(ctx context.Context, c connect.Connections, applied *postgres.Applied, now func() time.Time) (Facts, error) {
 	ns := applied.Namespace
 	f := Facts{
 		Namespace:   ns.Name,
 		SourceTopic: Topic{Name: ns.Spec.Source.Topic, ID: applied.SourceTopicID, Partitions: ns.Spec.Source.Partitions},
 		OutputTopic: Topic{Name: ns.Spec.Output.Topic, ID: applied.OutputTopicID, Partitions: ns.Spec.Output.Partitions},
 	}
-	if err := f.readState(ctx, c.StateURL, ns.StateSchema()); err != nil {
-		return Facts{}, err
+	if err := f.readState(ctx, c.StateURL(), applied.StateSchema); err != nil {
+		return Facts{}, connect.Refuse(err)
 	}
-	if err := f.readView(ctx, c.ViewURL, ns.ViewSchema()); err != nil {
-		return Facts{}, err
+	if err := f.readView(ctx, c.ViewURL(), applied.ViewSchema); err != nil {
+		return Facts{}, connect.Refuse(fmt.Errorf("view: %w", err))
 	}
-	admin, err := kafka.NewAdmin(c.Kafka)
+	admin, err := c.Admin(ctx)
 	if err != nil {
 		return Facts{}, err
 	}
@@ -77,11 +70,11 @@ func (f *Facts) readState(ctx context.Context, url, schema string) error {
 func (f *Facts) readView(ctx context.Context, url, schema string) error {
 	pool, err := postgres.Connect(ctx, postgres.Options{URL: url, Schema: schema, Application: "amends status", MaxConns: 1})
 	if err != nil {
-		return fmt.Errorf("view: %w", err)
+		return err
 	}
 	defer pool.Close()
 	if err = postgres.CheckLayout(ctx, pool, postgres.KindView, schema); err != nil {
-		return fmt.Errorf("view: %w", err)
+		return err
 	}
 	f.Output, err = postgres.ReadOutputReport(ctx, pool)
 	return err

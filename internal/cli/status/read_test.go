@@ -1,14 +1,17 @@
 package status
 
 import (
-	"context"
+	"bytes"
+	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"amends.dev/amends/internal/pipeline"
+	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/internal/testkit/pg"
 	"amends.dev/amends/manifests"
@@ -18,8 +21,9 @@ import (
 
 // applied is a namespace on real parts, as apply leaves it.
 type applied struct {
-	connections Connections
-	pipeline.Applied
+	url     string
+	cluster *kafkatest.Cluster
+	*postgres.Applied
 }
 
 func apply(t *testing.T, cluster *kafkatest.Cluster) applied {
@@ -32,21 +36,21 @@ func apply(t *testing.T, cluster *kafkatest.Cluster) applied {
 		Output:    manifests.Output{Topic: cluster.Topic(t, 1), Partitions: 1},
 		StockKeys: []manifests.StockKey{{Item: "widget", Location: "berlin", OpeningBalance: 100, ReorderThreshold: 60}},
 	}}
-	url, config := pg.New(t), kafka.Config{Brokers: cluster.Seeds}
-	a := applied{connections: Connections{StateURL: url, ViewURL: url, Kafka: config}, Applied: pipeline.Applied{Namespace: ns}}
-	admin, err := kafka.NewAdmin(config)
+	url := pg.New(t)
+	admin, err := kafka.NewAdmin(kafka.Config{Brokers: cluster.Seeds})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	for name, id := range map[string]*string{ns.Spec.Source.Topic: &a.SourceTopicID, ns.Spec.Output.Topic: &a.OutputTopicID} {
+	ids := map[string]string{}
+	for _, name := range []string{ns.Spec.Source.Topic, ns.Spec.Output.Topic} {
 		info, err := admin.Describe(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		*id = info.ID
+		ids[name] = info.ID
 	}
-	pool, err := postgres.Connect(t.Context(), postgres.Options{URL: url})
+	pool, err := postgres.Connect(t.Context(), postgres.Options{URL: url, Schema: postgres.CatalogSchema})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,26 +59,38 @@ func apply(t *testing.T, cluster *kafkatest.Cluster) applied {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err = postgres.CreateNamespace(t.Context(), tx, ns); err == nil {
-		err = postgres.CreateView(t.Context(), tx, ns, "digest", a.OutputTopicID)
-	}
-	if err == nil {
+	if err = postgres.CreateView(t.Context(), tx, ns, ns.NamespaceDigest(), ids[ns.Spec.Output.Topic]); err == nil {
 		err = tx.Commit(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
-}
-
-func (a applied) read(t *testing.T) string {
-	t.Helper()
-	facts, err := Read(t.Context(), a.connections, a.Applied, time.Now)
+	catalog := postgres.NewCatalog(pool)
+	if err = catalog.Migrate(t.Context()); err == nil {
+		err = catalog.Record(t.Context(), ns, ids[ns.Spec.Source.Topic], ids[ns.Spec.Output.Topic])
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, _ := rendered(t, facts)
-	return text
+	loaded, err := catalog.Load(t.Context(), ns.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return applied{url: url, cluster: cluster, Applied: loaded}
+}
+
+// status runs the verb, with its connections in the environment.
+func (a applied) status(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	env := map[string]string{"AMENDS_DATABASE_URL": a.url, "AMENDS_BROKERS": strings.Join(a.cluster.Seeds, ",")}
+	var stdout bytes.Buffer
+	cmd := New(&app.App{Stdout: &stdout, Getenv: func(name string) string { return env[name] }, Now: time.Now})
+	cmd.Flags().StringP("output", "o", "text", "") // the root command's
+	cmd.SetArgs(args)
+	cmd.SetOut(io.Discard)
+	cmd.SetErr(io.Discard)
+	err := cmd.ExecuteContext(t.Context())
+	return stdout.String(), err
 }
 
 // TestRead: status of a namespace before any stage ran, with records waiting in one partition, and after its source topic
@@ -84,7 +100,10 @@ func TestRead(t *testing.T) {
 	a := apply(t, cluster)
 	wants := func(step string, lines ...string) {
 		t.Helper()
-		text := a.read(t)
+		text, err := a.status(t)
+		if err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
 		for _, line := range lines {
 			found := false
 			for got := range strings.Lines(text) {
@@ -108,12 +127,26 @@ func TestRead(t *testing.T) {
 	wants("SC28 topic recreated", "worker 1 0 - - - - - stopped since", "view 0 0 0 0 0s - - drained")
 }
 
-// TestReadWithoutAState: what was never applied is named, not shown as empty.
-func TestReadWithoutAState(t *testing.T) {
-	cluster := kafkatest.Fake(t)
-	a := apply(t, cluster)
-	a.connections.StateURL = pg.New(t)
-	if _, err := Read(context.Background(), a.connections, a.Applied, time.Now); err == nil || !strings.Contains(err.Error(), "apply the namespace first") {
-		t.Errorf("Read: %v", err)
+// TestVerb: how the verb is called and how it fails.
+func TestVerb(t *testing.T) {
+	a := apply(t, kafkatest.Fake(t))
+	text, err := a.status(t, "-n", "demo", "-o", "json")
+	var d Document
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &d)
+	}
+	if err != nil || d.Namespace != "demo" || len(d.Stages) != 5 {
+		t.Errorf("as JSON: %v\n%s", err, text)
+	}
+	if _, err = a.status(t, "-n", "other"); exit.Of(err) != exit.Error || !strings.Contains(err.Error(), "not applied") {
+		t.Errorf("a namespace that is not applied: %v (%d)", err, exit.Of(err))
+	}
+	a.url = pg.New(t)
+	if _, err = a.status(t); exit.Of(err) != exit.Error || !strings.Contains(err.Error(), "amendsctl apply") {
+		t.Errorf("an empty database: %v (%d)", err, exit.Of(err))
+	}
+	a.url = ""
+	if _, err = a.status(t); exit.Of(err) != exit.Usage {
+		t.Errorf("no database: %v (%d)", err, exit.Of(err))
 	}
 }
