@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"amends.dev/amends/manifests"
 	"amends.dev/amends/stages/kafka"
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/postgres"
@@ -30,15 +29,10 @@ const (
 // All are the names of every stage.
 func All() []string { return []string{Worker, Relay, View} }
 
-// Applied is a namespace with what the catalog recorded of its topics.
-type Applied struct {
-	Namespace                    *manifests.Namespace
-	SourceTopicID, OutputTopicID string
-}
-
 // Options say which stages run and where.
 type Options struct {
-	Applied Applied
+	// Applied is the namespace with its topic IDs, as the catalog proved it.
+	Applied *postgres.Applied
 	// StateURL and ViewURL are the databases of processing state and view.
 	StateURL, ViewURL string
 	Kafka             kafka.Config

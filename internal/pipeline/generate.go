@@ -1,0 +1,119 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"amends.dev/amends/stages/fault"
+	"amends.dev/amends/stages/generate"
+	"amends.dev/amends/stages/kafka"
+	"amends.dev/amends/stages/postgres"
+)
+
+// Generation is one run of the synthetic producer on an applied namespace.
+type Generation struct {
+	Applied *postgres.Applied
+	// Catalog is a pool whose search_path is the catalog's schema; it holds the writer lease (R22).
+	Catalog *postgres.Pool
+	Kafka   kafka.Config
+	Holder  string
+	Options generate.Options
+	// Progress, where not nil, is told the records acknowledged so far after each batch.
+	Progress func(published, total int64)
+}
+
+// Generated is what a run published.
+type Generated struct {
+	// Counts are acknowledged records by class.
+	Counts generate.Counts
+	// Story is where SC02 is told; Told says whether it is.
+	Story generate.Story
+	Told  bool
+	// Stopped says that a verification asked the producer to stop before its end.
+	Stopped bool
+}
+
+// Generate publishes the stream to its end, or until it is asked to stop or ctx ends; the lease is given up in each
+// case. What was published until an error is in the result.
+func Generate(ctx context.Context, g Generation) (Generated, error) {
+	stream, err := generate.NewStream(g.Applied.Namespace, g.Options)
+	if err != nil {
+		return Generated{}, err
+	}
+	source := g.Applied.Namespace.Spec.Source
+	publisher, err := kafka.NewPublisher(ctx, g.Kafka,
+		kafka.Topic{Name: source.Topic, ID: g.Applied.SourceTopicID, Partitions: source.Partitions}, generate.DefaultDeliveryTimeout)
+	if err != nil {
+		return Generated{}, err
+	}
+	defer publisher.Close()
+	shell, err := generate.NewShell(generate.ShellOptions{
+		Stream: stream, Publisher: publisher, Lease: postgres.NewWriterLease(g.Catalog, g.Applied.SourceTopicID, g.Holder),
+		Now: time.Now, Rate: g.Options.Rate,
+	})
+	if err != nil {
+		return Generated{}, err
+	}
+	err = drive(ctx, shell, func() {
+		if g.Progress != nil {
+			g.Progress(shell.Published().Total(), stream.Total())
+		}
+	})
+	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	err = errors.Join(err, shell.Close(release))
+	result := Generated{Counts: shell.Published(), Stopped: shell.State() == generate.Stopped}
+	result.Story, result.Told = stream.Story()
+	return result, err
+}
+
+// drive steps the shell to its end. A transient fault is tried again within the bounds of the policy.
+func drive(ctx context.Context, shell *generate.Shell, stepped func()) error {
+	var stall *fault.Stall
+	for shell.State() == generate.Running {
+		progress, wake, err := shell.Step(ctx)
+		stepped()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			stall = nil
+		case fault.ClassOf(err) != fault.Transient:
+			return err
+		default:
+			stall = fault.DefaultPolicy.Failed(stall, err.Error(), time.Now(), rand.Int64N)
+			if stall.Attempts >= generateAttempts {
+				return fmt.Errorf("gave up after %d attempts: %w", stall.Attempts, err)
+			}
+			wake = stall.NextTry
+		}
+		if !progress || err != nil {
+			if err := sleepUntil(ctx, wake); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// generateAttempts bounds how often one batch is tried.
+const generateAttempts = 8
+
+// sleepUntil waits until wake or the end of ctx, whose error it returns. The zero time is now.
+func sleepUntil(ctx context.Context, wake time.Time) error {
+	delay := time.Until(wake)
+	if wake.IsZero() || delay <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
