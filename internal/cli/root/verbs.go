@@ -4,9 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/export"
 	"amends.dev/amends/internal/cli/oracle"
 	"amends.dev/amends/internal/cli/simulate"
 	"amends.dev/amends/internal/cli/validate"
+	"amends.dev/amends/internal/cli/verify"
 	"amends.dev/amends/internal/cli/version"
 )
 
@@ -21,6 +23,6 @@ func verbs(a *app.App) []group {
 	return []group{
 		{"Start here:", []*cobra.Command{version.New(a)}},
 		{"Declare a namespace:", []*cobra.Command{validate.New(a)}},
-		{"Check results:", []*cobra.Command{oracle.New(a), simulate.New(a)}},
+		{"Check results:", []*cobra.Command{verify.New(a), export.New(a), oracle.New(a), simulate.New(a)}},
 	}
 }

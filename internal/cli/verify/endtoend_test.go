@@ -1,4 +1,4 @@
-package verify
+package verify_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"amends.dev/amends/internal/cli/app"
+	cli "amends.dev/amends/internal/cli/verify"
 	"amends.dev/amends/internal/exit"
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/oracle/report"
@@ -26,7 +27,7 @@ func (p *pipeline) expect(status report.Status) *report.Report {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	deps, done, err := Connect(ctx, p.connections())
+	deps, done, err := cli.Connect(ctx, p.connections())
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -39,8 +40,8 @@ func (p *pipeline) expect(status report.Status) *report.Report {
 			p.t.Fatal(err)
 		}
 		var text, data bytes.Buffer
-		asText := write(&app.App{Stdout: &text}, r, 0, false)
-		asJSON := write(&app.App{Stdout: &data}, r, 0, true)
+		asText := cli.Write(&app.App{Stdout: &text}, r, 0, false)
+		asJSON := cli.Write(&app.App{Stdout: &data}, r, 0, true)
 		if r.Status != status || exit.Of(asText) != status.ExitCode() || exit.Of(asJSON) != status.ExitCode() {
 			p.t.Fatalf("%s: %s, exit codes %d and %d; want %s\n%s", engine, r.Status, exit.Of(asText), exit.Of(asJSON), status, text.String())
 		}

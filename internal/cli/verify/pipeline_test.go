@@ -1,4 +1,4 @@
-package verify
+package verify_test
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"amends.dev/amends/internal/cli/connect"
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/internal/testkit/pg"
 	"amends.dev/amends/manifests"
-	"amends.dev/amends/oracle/source"
 	"amends.dev/amends/oracle/verify"
 	"amends.dev/amends/stages/kafka"
 	"amends.dev/amends/stages/ledger"
@@ -200,9 +200,7 @@ func record(item, location, txn string, revision int64, kind, day string, qty in
 }
 
 // connections are those of a verification of this namespace.
-func (p *pipeline) connections() Connections {
-	return Connections{StateURL: p.url, ViewURL: p.url, Brokers: source.Config{Brokers: p.cluster.Seeds}}
-}
+func (p *pipeline) connections() connect.Connections { return connect.To(p.url, "", p.kafka) }
 
 // exec changes a database by hand.
 func exec(t *testing.T, pool *pgxpool.Pool, sql string) {

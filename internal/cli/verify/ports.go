@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"amends.dev/amends/internal/cli/connect"
 	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/engine"
 	"amends.dev/amends/oracle/pgview"
@@ -13,27 +14,23 @@ import (
 	"amends.dev/amends/oracle/verify"
 )
 
-// Connections say where a verification finds its parts.
-type Connections struct {
-	// StateURL is the database of catalog and processing state; ViewURL that of the view, which may be the same.
-	StateURL, ViewURL string
-	// Brokers reaches the topics.
-	Brokers source.Config
-}
-
 // Connect opens the ports of a verification, with both engines and real time, for oracle/verify.Run. The caller calls
-// the returned function when done. Databases are connected to at once, brokers at the first request.
-func Connect(ctx context.Context, c Connections) (verify.Deps, func(), error) {
-	state, err := pgview.Open(ctx, c.StateURL)
+// the returned function when done. That every server answers is proven first, so that the error is one line that says
+// what to do; no error shows a password.
+func Connect(ctx context.Context, c connect.Connections) (verify.Deps, func(), error) {
+	if err := reachable(ctx, c); err != nil {
+		return verify.Deps{}, nil, err
+	}
+	state, err := pgview.Open(ctx, c.StateURL())
 	if err != nil {
 		return verify.Deps{}, nil, err
 	}
-	view, err := pgview.Open(ctx, c.ViewURL)
+	view, err := pgview.Open(ctx, c.ViewURL())
 	if err != nil {
 		state.Close()
 		return verify.Deps{}, nil, fmt.Errorf("view: %w", err)
 	}
-	topics, err := source.Open(c.Brokers)
+	topics, err := source.Open(c.JudgeBrokers())
 	if err != nil {
 		state.Close()
 		view.Close()
@@ -41,6 +38,29 @@ func Connect(ctx context.Context, c Connections) (verify.Deps, func(), error) {
 	}
 	deps := verify.Deps{State: state, View: view, Topics: topics, Engines: Engines(), Clock: clock{}}
 	return deps, func() { topics.Close(); view.Close(); state.Close() }, nil
+}
+
+// reachable proves that databases and brokers answer.
+func reachable(ctx context.Context, c connect.Connections) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	catalog, err := c.Catalog(ctx)
+	if err != nil {
+		return err
+	}
+	catalog.Close()
+	views, err := c.Views(ctx)
+	if err != nil {
+		return err
+	}
+	views.Close()
+	admin, err := c.Admin(ctx)
+	if err != nil {
+		return err
+	}
+	admin.Close()
+	return nil
 }
 
 // Engines are the engines of this build, in the order in which auto tries them.

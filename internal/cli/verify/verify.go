@@ -3,6 +3,7 @@
 package verify
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -10,12 +11,68 @@ import (
 	"github.com/spf13/cobra"
 
 	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/connect"
 	"amends.dev/amends/internal/cli/load"
 	"amends.dev/amends/internal/cli/version"
 	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/oracle/report"
 	"amends.dev/amends/oracle/verify"
 )
+
+// New returns the verify command.
+func New(a *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify [FILE] --quiesce",
+		Short: "Judge a namespace's view against an independent recomputation of its source",
+		Long: "verify stops the namespace's writer, waits until worker, relay and view are drained, recomputes the whole source\n" +
+			"history with an engine that shares no code with the worker, and compares the view's balances, alerts and trust\n" +
+			"statuses, the quarantine and the conflict evidence. It reads nothing that the worker computed.\n\n" +
+			"The first line is the verdict: PASS, PASS_WITH_EXCLUSIONS, BLOCKED, DRIFT, INCOMPLETE or ERROR; the exit code\n" +
+			"follows from it under every output format. Reading rights are enough, unless a writer has to be stopped.",
+		Example: "  amendsctl verify --quiesce -n demo\n" +
+			"  amendsctl verify demo.yaml --quiesce --engine reference -o json > report.json",
+		Args: cobra.MaximumNArgs(1),
+	}
+	f := &flags{}
+	f.add(cmd)
+	manifest, servers := load.AddFlags(cmd), connect.Register(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
+		output, err := cmd.Flags().GetString("output")
+		if err != nil {
+			return fmt.Errorf("read the output format: %w", err)
+		}
+		options, err := f.options(a, manifest, args)
+		if err != nil {
+			return err
+		}
+		connections, err := servers.Resolve(a)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), a, connections, options, f, output == "json")
+	}
+	return cmd
+}
+
+// run verifies and prints the report.
+func run(ctx context.Context, a *app.App, c connect.Connections, options verify.Options, f *flags, asJSON bool) error {
+	deps, done, err := Connect(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if a.StderrTTY || f.verbose {
+		deps.Progress = progressTo(a)
+	}
+	r, err := verify.Run(ctx, deps, options)
+	if err != nil {
+		return Coded(err)
+	}
+	return write(a, r, f.limit, asJSON)
+}
 
 // flags are the flags of the verb beside those of connections and manifest.
 type flags struct {
