@@ -101,16 +101,37 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.configure(); err != nil {
 		return err
 	}
-	err := s.run(ctx, s.bin.PGCtl, "start", "-w", "-t", "120", "-s", "-D", s.cluster(), "-l", s.logPath())
-	if err != nil {
-		return fmt.Errorf("start Postgres in %s: %w%s", s.opts.Dir, err, s.logTail())
+	if err := s.startServer(ctx); err != nil {
+		return err
 	}
+	var err error
 	s.guard, err = s.startGuard()
 	if err != nil {
 		_ = s.stopServer(ctx)
 		return fmt.Errorf("watch over Postgres in %s: %w", s.opts.Dir, err)
 	}
 	return nil
+}
+
+// startServer starts the server and waits until it answers. The sessions of one that was killed may outlive it by a
+// moment, and hold its shared memory.
+func (s *Server) startServer(ctx context.Context) error {
+	const tries = 20
+	for try := 1; ; try++ {
+		err := s.run(ctx, s.bin.PGCtl, "start", "-w", "-t", "120", "-s", "-D", s.cluster(), "-l", s.logPath())
+		if err == nil {
+			return nil
+		}
+		tail := s.logTail()
+		if try == tries || !strings.Contains(tail, "is still in use") {
+			return fmt.Errorf("start Postgres in %s: %w%s", s.opts.Dir, err, tail)
+		}
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("start Postgres in %s: %w", s.opts.Dir, context.Cause(ctx))
+		}
+	}
 }
 
 // initCluster runs initdb into a side folder and renames it, so that an interrupted run leaves no half-made cluster.

@@ -54,7 +54,7 @@ func TestReuseAfterStopAndKill(t *testing.T) {
 	}
 
 	s = pg.Server(t, opts)
-	kill9(t, dir)
+	pg.Kill(t, dir)
 	s = pg.Server(t, opts)
 	if got, err := query(t, s.URL("postgres"), "SELECT v FROM kept"); err != nil || got != "yes" {
 		t.Fatalf("after kill -9: %q, %v", got, err)
@@ -74,21 +74,6 @@ func exec1(t *testing.T, url, sql string) {
 	}
 	defer func() { _ = conn.Close(context.Background()) }()
 	if _, err := conn.Exec(t.Context(), sql); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func kill9(t *testing.T, dir string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "cluster", "postmaster.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pid int
-	for _, c := range strings.SplitN(string(text), "\n", 2)[0] {
-		pid = pid*10 + int(c-'0')
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 }
