@@ -53,7 +53,7 @@ func TestReuseAfterStopAndKill(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s = pg.Server(t, opts)
+	pg.Server(t, opts)
 	pg.Kill(t, dir)
 	s = pg.Server(t, opts)
 	if got, err := query(t, s.URL("postgres"), "SELECT v FROM kept"); err != nil || got != "yes" {

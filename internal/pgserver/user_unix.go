@@ -96,11 +96,16 @@ func (u serverUser) own(dir string) error {
 	if !u.drop {
 		return nil
 	}
-	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(dir) // links in the tree cannot lead out of it
+	if err != nil {
+		return fmt.Errorf("hand %s to the server's user: %w", dir, err)
+	}
+	defer func() { _ = root.Close() }()
+	return fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, int(u.uid), int(u.gid))
+		return root.Lchown(path, int(u.uid), int(u.gid))
 	})
 }
 

@@ -212,11 +212,11 @@ func statusArgs(rows []ledger.KeyRow) []any {
 	txns, revisions := []string{}, []int64{}
 	for i, k := range rows {
 		keyIDs[i], versions[i] = k.KeyID, k.StatusVersion
-		first[i] = int32(len(txns) + 1) //nolint:gosec // a batch's conflicts are counted in thousands
+		first[i] = int32(len(txns) + 1)
 		for _, ref := range k.Conflicts {
 			txns, revisions = append(txns, ref.TxnID), append(revisions, ref.Revision)
 		}
-		last[i] = int32(len(txns)) //nolint:gosec // as above
+		last[i] = int32(len(txns))
 	}
 	return []any{keyIDs, versions, first, last, txns, revisions}
 }

@@ -3,6 +3,7 @@ package shelltest
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -234,7 +235,7 @@ func testBadInput(t *testing.T, fresh Fresh) {
 		{nil, nil},
 		{[]byte{}, []byte{}},
 		{key, nul.Encode(w.cfg)},
-		{key, append(noise, 'x')},
+		{key, slices.Concat(noise, []byte{'x'})},
 	}
 	for _, r := range raw {
 		w.log.Append(0, r.key, r.value)
