@@ -22,11 +22,11 @@ const traceVariable = "AMENDS_TRACE"
 // Main runs amendsctl with the arguments after the program name and returns the exit code for the process. Output
 // goes to the streams of a; at most one error is written, to its Stderr.
 func Main(a *app.App, args []string) exit.Code {
-	return run(a, args, verbs(a))
+	return execute(a, args, verbs(a))
 }
 
-// run is Main with the verbs given, so that tests can add their own.
-func run(a *app.App, args []string, verbs []group) (code exit.Code) {
+// execute is Main with the verbs given, so that tests can add their own.
+func execute(a *app.App, args []string, verbs []group) (code exit.Code) {
 	out := reporter{app: a, json: wantsJSON(args)}
 	defer func() {
 		if cause := recover(); cause != nil {

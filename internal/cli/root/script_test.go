@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		"amendsctl": func() { os.Exit(int(Main(Process(), os.Args[1:]))) },
 		"amendsctl-test": func() {
 			a := Process()
-			os.Exit(int(run(a, os.Args[1:], append(verbs(a), group{"Fail:", failures(a)}))))
+			os.Exit(int(execute(a, os.Args[1:], append(verbs(a), group{"Fail:", failures(a)}))))
 		},
 	})
 }
