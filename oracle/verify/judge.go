@@ -82,10 +82,7 @@ func (v *run) identifyRejected(ctx context.Context, whole boundary.Range, found 
 		return nil
 	}
 	part := whole
-	part.From, part.To = slices.Clone(whole.To), slices.Clone(whole.To)
-	for p := range part.From {
-		part.To[p] = part.From[p]
-	}
+	part.From, part.To = slices.Clone(whole.To), slices.Clone(whole.To) // empty in partitions without a rejection
 	reasons := make(map[boundary.Coordinates]string, len(rejections))
 	for _, r := range rejections {
 		p := r.Partition

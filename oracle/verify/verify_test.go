@@ -375,7 +375,7 @@ func TestR22WriterLease(t *testing.T) {
 			t.Errorf("%+v", r.Incomplete)
 		}
 	})
-	t.Run("expired", func(t *testing.T) {
+	t.Run("expired", func(*testing.T) {
 		w.lease(-time.Second)
 		w.options.Timeout = 30 * time.Second
 		w.verify(report.Pass)
