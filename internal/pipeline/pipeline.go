@@ -198,6 +198,9 @@ func (p *Pipeline) relay(ctx context.Context) ([]run.Task, error) {
 	r, err := relay.New(relay.Options{
 		Outbox: outbox, Publisher: publisher, Holder: p.options.Holder, Partitions: p.output().Partitions, Now: time.Now,
 		DeliveryTimeout: timeout, LeaseTTL: 3 * timeout,
+		Stopped: func(s relay.Stop) {
+			p.options.Log.Error("partition stopped", "stage", Relay, "partition", s.Partition, "sequence", s.From, "reason", s.Reason, "detail", s.Detail)
+		},
 	})
 	if err != nil {
 		return nil, err

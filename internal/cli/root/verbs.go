@@ -5,6 +5,7 @@ import (
 
 	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/cli/apply"
+	"amends.dev/amends/internal/cli/demo"
 	"amends.dev/amends/internal/cli/export"
 	"amends.dev/amends/internal/cli/generate"
 	"amends.dev/amends/internal/cli/oracle"
@@ -26,7 +27,7 @@ type group struct {
 // verbs are the commands of amendsctl, each a package of its own. A new verb is one call here.
 func verbs(a *app.App) []group {
 	return []group{
-		{"Start here:", []*cobra.Command{version.New(a)}},
+		{"Start here:", []*cobra.Command{demo.New(a), version.New(a)}},
 		{"Declare a namespace:", []*cobra.Command{validate.New(a), plan.New(a), apply.New(a)}},
 		{"Run the pipeline:", []*cobra.Command{generate.New(a), run.New(a), status.New(a)}},
 		{"Check results:", []*cobra.Command{verify.New(a), export.New(a), oracle.New(a), simulate.New(a)}},
