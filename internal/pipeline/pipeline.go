@@ -206,7 +206,7 @@ func (p *Pipeline) relay(ctx context.Context) ([]run.Task, error) {
 		return nil, err
 	}
 	release := func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second) // ctx has ended by then
 		defer cancel()
 		if err := r.Close(ctx); err != nil {
 			p.options.Log.Warn("relay lease not given up; it will expire", "error", err)
