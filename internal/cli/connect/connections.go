@@ -152,4 +152,10 @@ func (e lineError) Error() string { return strings.Join(strings.Fields(e.err.Err
 // Unwrap returns the error.
 func (e lineError) Unwrap() error { return e.err }
 
-func oneLine(err error) error { return lineError{err: err} }
+// oneLine puts an error's text on one line; nil stays nil.
+func oneLine(err error) error {
+	if err == nil {
+		return nil
+	}
+	return lineError{err: err}
+}

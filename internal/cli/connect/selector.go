@@ -85,7 +85,7 @@ func onlyOne(ctx context.Context, catalog *postgres.Catalog) (string, error) {
 }
 
 // Refuse gives an error of the catalog its exit code: 5 where the namespace, its layout or its semantics version cannot
-// be used by this build, and nothing was touched; 1 for everything else.
+// be used by this build, and nothing was touched; 1 for everything else. nil stays nil.
 func Refuse(err error) error {
 	var layout *postgres.LayoutError
 	if errors.As(err, &layout) || errors.Is(err, postgres.ErrAltered) || errors.Is(err, postgres.ErrStateLost) ||
