@@ -73,3 +73,6 @@ func TestReadErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestPitfalls runs B046, B048, B050, B068, B069, B071, B081, B083, B085, B087, B088, B089 and B100 through the engine.
+func TestPitfalls(t *testing.T) { oracletest.RunPitfalls(t, arrow.Engine{}) }

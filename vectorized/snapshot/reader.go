@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // ErrNone says that a folder holds no published snapshot.
@@ -115,6 +116,19 @@ func (o *opened) parse(size, rows int64, schema *parquet.Schema) error {
 	}
 	if p.NumRows() != rows || inGroups != rows {
 		return fmt.Errorf("it has %d rows, %d in its row groups; %s says %d", p.NumRows(), inGroups, indexName, rows)
+	}
+	return checkCodecs(p.Metadata())
+}
+
+// checkCodecs refuses a compression that our writer does not use: parquet-go's LZ4 decoder doubles its buffer without
+// bound on bytes that are no LZ4, and running out of memory cannot be recovered from.
+func checkCodecs(metadata *format.FileMetaData) error {
+	for i := range metadata.RowGroups {
+		for j := range metadata.RowGroups[i].Columns {
+			if codec := metadata.RowGroups[i].Columns[j].MetaData.Codec; codec != format.Zstd {
+				return fmt.Errorf("row group %d, column %d is compressed with %v, not zstd", i, j, codec)
+			}
+		}
 	}
 	return nil
 }

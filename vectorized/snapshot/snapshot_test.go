@@ -36,7 +36,7 @@ func metaOf(ns *manifests.Namespace, records []engine.Record) Meta {
 // export writes records as a new set and opens it.
 func export(t oracletest.TB, l limits, dir string, ns *manifests.Namespace, records []engine.Record) *Snapshot {
 	t.Helper()
-	w, err := create(disk{}, l, dir, ns, metaOf(ns, records))
+	w, err := create(volatile{}, l, dir, ns, metaOf(ns, records))
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
