@@ -18,6 +18,12 @@ const (
 	visibleTimeout = 30 * time.Second
 	// visiblePoll is the pause between two looks.
 	visiblePoll = 50 * time.Millisecond
+	// metadataMinAge bounds the age of the answers that kadm takes from the client's cache; by default 5 s, in which a
+	// topic that was just created is still unknown and one that was just deleted still known.
+	metadataMinAge = 10 * time.Millisecond
+	// adminMetadataAge is how old an answer about a topic may be. The client's default of five seconds would make Create
+	// wait that long for a topic that was looked for, in vain, just before.
+	adminMetadataAge = visiblePoll
 )
 
 // ErrTopicExists is wrapped by Create where the topic already exists.
@@ -31,7 +37,7 @@ type Admin struct {
 
 // NewAdmin makes an administration client. It does not connect; Ping does.
 func NewAdmin(config Config) (*Admin, error) {
-	client, err := config.client()
+	client, err := config.client(kgo.MetadataMinAge(adminMetadataAge))
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +53,11 @@ func (a *Admin) Ping(ctx context.Context) error { return explain(a.client.Ping(c
 
 // Describe implements broker.Admin.
 func (a *Admin) Describe(ctx context.Context, topic string) (*broker.TopicInfo, error) {
-	detail, err := lookUp(ctx, a.admin, topic)
-	if err != nil || detail == nil {
+	found, err := lookUp(ctx, a.client, topic)
+	if err != nil || found == nil {
 		return nil, err
 	}
-	info := &broker.TopicInfo{Name: topic, ID: formatID(detail.ID), Partitions: int32(len(detail.Partitions))}
+	info := &broker.TopicInfo{Name: topic, ID: formatID(found.id), Partitions: found.partitions}
 	if info.Configs, err = a.configs(ctx, topic); err != nil {
 		return nil, err
 	}

@@ -52,6 +52,23 @@ func TestCreateAndDescribe(t *testing.T) {
 	})
 }
 
+// TestCreateAfterLookingInVain: what apply does for a new topic takes no longer than creating it; the client would
+// remember for five seconds that it is missing.
+func TestCreateAfterLookingInVain(t *testing.T) {
+	c := kafkatest.Fake(t)
+	a, name := admin(t, c), kafkatest.UniqueName(t, "topic")
+	if info, err := a.Describe(within(t, bound), name); info != nil || err != nil {
+		t.Fatalf("describe = %v, %v; want nothing", info, err)
+	}
+	began := time.Now()
+	if _, err := a.Create(within(t, bound), name, 3); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("created after %v", took)
+	}
+}
+
 func TestUnreachableBroker(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
