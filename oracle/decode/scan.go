@@ -186,6 +186,7 @@ func (s *scanner) slots(at level, name []byte) ([]token, int) {
 		return s.root[:], rootSlot(name)
 	case stockLevel:
 		return s.stock[:], stockSlot(name)
+	case foreignLevel:
 	}
 	return nil, -1
 }

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -40,7 +41,7 @@ func TestRoutesAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		item, location := rapid.String().Draw(t, "item"), rapid.String().Draw(t, "location")
 		mine, theirs := brokerKey(item, location), decode.BrokerKey(item, location)
-		if string(mine) != string(theirs) {
+		if !bytes.Equal(mine, theirs) {
 			t.Fatalf("broker key %s, decode has %s", mine, theirs)
 		}
 		n := rapid.Int32Range(1, 1000).Draw(t, "partitions")

@@ -262,10 +262,16 @@ func TestStopsEarly(t *testing.T) {
 	s := open(t, d.dir)
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
-	for range s.History()(t.Context()) {
+	for _, err := range s.History()(t.Context()) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
-	for range s.Batches(t.Context(), mem) {
+	for _, err := range s.Batches(t.Context(), mem) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -32,7 +32,7 @@ type file interface {
 type disk struct{}
 
 func (disk) create(path string) (file, error) {
-	return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o640)
+	return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 }
 
 func (disk) rename(from, to string) error { return os.Rename(from, to) }
