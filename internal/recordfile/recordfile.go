@@ -54,7 +54,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // yielded last and ends the sequence. The file is opened anew by each iteration.
 func ReadFile(path string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		file, err := os.Open(path) //nolint:gosec // the user names the file to read
+		file, err := os.Open(path) // the user names the file to read
 		if err != nil {
 			yield(Record{}, fmt.Errorf("open record file: %w", err))
 			return

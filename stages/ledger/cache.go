@@ -100,7 +100,7 @@ func (c *Cache) add(key *keyState) {
 
 // remove takes an entry out.
 func (c *Cache) remove(element *list.Element) *cacheEntry {
-	entry := c.recent.Remove(element).(*cacheEntry)
+	entry := c.recent.Remove(element).(*cacheEntry) //nolint:forcetypeassert // the list holds nothing else
 	delete(c.entries, entry.key.id)
 	c.used -= entry.size
 	return entry

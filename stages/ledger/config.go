@@ -40,7 +40,7 @@ func NewConfig(ns *manifests.Namespace, sourceTopicID string) *Config {
 		c.keyText = appendTuple(c.keyText, key.Item, key.Location)
 		c.keyEnd = append(c.keyEnd, len(c.keyText))
 		c.partition = append(c.partition, PartitionOf(c.keyText[start:], ns.Spec.Source.Partitions))
-		c.keyIDs[names{key.Item, key.Location}] = int32(i) //nolint:gosec // manifests hold far fewer than 2^31 keys
+		c.keyIDs[names{key.Item, key.Location}] = int32(i) // manifests hold far fewer than 2^31 keys
 	}
 	return c
 }

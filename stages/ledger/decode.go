@@ -29,7 +29,7 @@ func (c *Config) Decode(rec Record) (Transaction, Reason) {
 	if int64(len(rec.Value)) > c.namespace.Spec.Source.MaxRecordBytes {
 		return Transaction{}, ReasonOversizedRecord
 	}
-	s := c.scanners.Get().(*scanner)
+	s := c.scanners.Get().(*scanner) //nolint:forcetypeassert // the pool holds nothing else
 	defer c.scanners.Put(s)
 	if s.scan(rec.Value) != nil {
 		return Transaction{}, ReasonInvalidJSON
@@ -135,7 +135,7 @@ func isInteger(raw []byte) bool {
 	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return false
 	}
-	return bytes.IndexAny(raw, ".eE") < 0
+	return !bytes.ContainsAny(raw, ".eE")
 }
 
 // parseInteger parses a JSON integer of any length; false where int64 cannot hold it. -0 is 0 (B069).
@@ -154,7 +154,7 @@ func parseInteger(raw []byte) (int64, bool) {
 	}
 	switch {
 	case negative && magnitude <= -math.MinInt64:
-		return -int64(magnitude), true //nolint:gosec // 2^63 wraps to itself, which is its own negation
+		return -int64(magnitude), true // 2^63 wraps to itself, which is its own negation
 	case !negative && magnitude <= math.MaxInt64:
 		return int64(magnitude), true
 	default:

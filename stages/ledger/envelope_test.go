@@ -20,7 +20,7 @@ import (
 // schema compiles one of the project's schemas.
 func schema(t testing.TB, name string) *jsonschema.Schema {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../schemas", name))
+	text, err := os.ReadFile(filepath.Join("..", "..", "schemas", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func DayOf(instant int64) int32 {
 	if instant%nanosPerDay < 0 {
 		day--
 	}
-	return int32(day) //nolint:gosec // int64 nanoseconds span 213,504 days
+	return int32(day) // int64 nanoseconds span 213,504 days
 }
 
 // FormatDay returns a day since the Unix epoch as YYYY-MM-DD. It serves the days that DayOf returns, which lie in the

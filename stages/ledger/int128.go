@@ -14,24 +14,24 @@ type int128 struct {
 
 // widen converts an int64.
 func widen(v int64) int128 {
-	return int128{hi: v >> 63, lo: uint64(v)} //nolint:gosec // reinterprets the low half
+	return int128{hi: v >> 63, lo: uint64(v)} // reinterprets the low half
 }
 
 // add returns a + b.
 func (a int128) add(b int128) int128 {
 	lo, carry := bits.Add64(a.lo, b.lo, 0)
-	return int128{hi: a.hi + b.hi + int64(carry), lo: lo} //nolint:gosec // carry is 0 or 1
+	return int128{hi: a.hi + b.hi + int64(carry), lo: lo} // carry is 0 or 1
 }
 
 // sub returns a - b.
 func (a int128) sub(b int128) int128 {
 	lo, borrow := bits.Sub64(a.lo, b.lo, 0)
-	return int128{hi: a.hi - b.hi - int64(borrow), lo: lo} //nolint:gosec // borrow is 0 or 1
+	return int128{hi: a.hi - b.hi - int64(borrow), lo: lo} // borrow is 0 or 1
 }
 
 // narrow returns the value as int64, false where it does not fit.
 func (a int128) narrow() (int64, bool) {
-	v := int64(a.lo) //nolint:gosec // reinterprets the low half; the comparison tells whether that was all
+	v := int64(a.lo) // reinterprets the low half; the comparison tells whether that was all
 	return v, a.hi == v>>63
 }
 

@@ -17,7 +17,7 @@ func murmur2(data []byte) uint32 {
 		mix   = 0x5bd1e995
 		shift = 24
 	)
-	h := seed ^ uint32(len(data)) //nolint:gosec // the hash is defined on the length modulo 2^32
+	h := seed ^ uint32(len(data)) // the hash is defined on the length modulo 2^32
 	for len(data) >= 4 {
 		k := binary.LittleEndian.Uint32(data)
 		k *= mix

@@ -114,8 +114,10 @@ func (u *viewUnit) Guards(ctx context.Context, ids []view.ID) (map[view.ID]view.
 	guards := make(map[view.ID]view.Guard, len(ids))
 	for family, keyIDs := range keys {
 		args := []any{keyIDs, days[family]}
-		sql := viewGuardBalanceSQL
+		var sql string
 		switch family {
+		case view.FamilyBalance:
+			sql = viewGuardBalanceSQL
 		case view.FamilyAlert:
 			sql = viewGuardAlertSQL
 		case view.FamilyStatus:

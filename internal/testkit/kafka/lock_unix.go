@@ -3,6 +3,7 @@
 package kafkatest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -20,7 +21,7 @@ func lockFile(path string, block bool) (*os.File, error) {
 		how |= unix.LOCK_NB
 	}
 	for {
-		if err = unix.Flock(int(file.Fd()), how); err != unix.EINTR {
+		if err = unix.Flock(int(file.Fd()), how); !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}

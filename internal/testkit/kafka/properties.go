@@ -64,7 +64,7 @@ func freePorts(n int) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
-		defer func() { _ = listener.Close() }()
+		defer func() { _ = listener.Close() }() //nolint:gocritic // held until all are chosen, so that they differ
 		ports[i] = listener.Addr().(*net.TCPAddr).Port
 	}
 	return ports, nil

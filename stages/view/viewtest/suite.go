@@ -166,7 +166,7 @@ func equalVersion(t *testing.T, f *fixture) {
 func overtaken(t *testing.T, f *fixture) {
 	k := f.key(1)
 	f.publish(k.Balance(day1, 1, 50), k.Balance(day1, 1, 51), k.Balance(day1, 2, 52))
-	f.stop(t, f.view(0))
+	_ = f.stop(t, f.view(0))
 	shows(t, f.row(t, balance1), 1, true, 50)
 	f.at(t, 0, Progress{Next: 1, Applied: 1})
 }
