@@ -106,6 +106,10 @@ func (v *Views) create(ctx context.Context, ns *manifests.Namespace, outputTopic
 		return err
 	}
 	defer rollback(ctx, tx)
+	// CREATE SCHEMA of a name that another transaction is creating fails with an obscure error; waiting for it does not.
+	if err := lockSchema(ctx, tx, ns.ViewSchema()); err != nil {
+		return err
+	}
 	if err := CreateView(ctx, tx, ns, ns.NamespaceDigest(), outputTopicID); err != nil {
 		return err
 	}
