@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"amends.dev/amends/stages/broker"
@@ -43,7 +42,7 @@ func NewPublisher(ctx context.Context, config Config, topic Topic, timeout time.
 	if err := p.connect(); err != nil {
 		return nil, err
 	}
-	if err := topic.check(ctx, kadm.NewClient(p.client)); err != nil {
+	if err := topic.check(ctx, p.client); err != nil {
 		p.client.Close()
 		return nil, fmt.Errorf("publish to %s: %w", topic.Name, err)
 	}
@@ -115,7 +114,7 @@ func (p *Publisher) verify(ctx context.Context, acks []broker.Ack) error {
 	if !suspect {
 		return nil
 	}
-	if err := p.topic.check(ctx, kadm.NewClient(p.client)); err != nil {
+	if err := p.topic.check(ctx, p.client); err != nil {
 		return fmt.Errorf("publish to %s: %w", p.topic.Name, err)
 	}
 	p.verified = true

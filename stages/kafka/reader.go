@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -53,8 +52,8 @@ func (o *Opener) Open(ctx context.Context, partition int32, from int64) (broker.
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{client: client, admin: kadm.NewClient(client), topic: o.topic, partition: partition, next: from}
-	if err := o.topic.check(ctx, r.admin); err != nil {
+	r := &reader{client: client, topic: o.topic, partition: partition, next: from}
+	if err := o.topic.check(ctx, r.client); err != nil {
 		client.Close()
 		return nil, fmt.Errorf("open %s/%d: %w", o.topic.Name, partition, err)
 	}
@@ -64,7 +63,6 @@ func (o *Opener) Open(ctx context.Context, partition int32, from int64) (broker.
 // reader implements broker.Reader.
 type reader struct {
 	client    *kgo.Client
-	admin     *kadm.Client
 	topic     Topic
 	partition int32
 	// next is the exclusive frontier after everything delivered so far.
@@ -173,7 +171,7 @@ func (r *reader) classify(ctx context.Context, err error) error {
 		err = fmt.Errorf("%w: position %d of %s/%d is not in the log: %w",
 			broker.ErrOffsetOutOfRange, r.next, r.topic.Name, r.partition, err)
 	case isUnknownTopic(err):
-		if changed := r.topic.check(context.WithoutCancel(ctx), r.admin); changed != nil {
+		if changed := r.topic.check(context.WithoutCancel(ctx), r.client); changed != nil {
 			err = changed
 		}
 	}

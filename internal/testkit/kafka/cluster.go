@@ -51,7 +51,8 @@ func (c *Cluster) Client(t testing.TB, opts ...kgo.Opt) *kgo.Client {
 // Admin returns an administration client that is closed when the test ends.
 func (c *Cluster) Admin(t testing.TB) *kadm.Client {
 	t.Helper()
-	return kadm.NewClient(c.Client(t))
+	// kadm answers from a cache that is up to 5 s old by default.
+	return kadm.NewClient(c.Client(t, kgo.MetadataMinAge(10*time.Millisecond)))
 }
 
 // UniqueName returns a topic, group or transaction name that no other test uses: the hint, the test's name and 64
