@@ -37,7 +37,7 @@ func (s *Store) apply(p *partition, c ledger.Changes) error {
 		s.quarantine[quarantineKey{id, q.Offset}] = QuarantineRow{Partition: id, QuarantineRow: q}.clone()
 	}
 	for _, e := range c.Envelopes {
-		s.outbox = append(s.outbox, OutboxRow{Partition: id, Seq: p.outboxNext, Key: bytes.Clone(e.Key), Value: bytes.Clone(e.Value)})
+		s.outbox[id] = append(s.outbox[id], OutboxRow{Partition: id, Seq: p.outboxNext, Key: bytes.Clone(e.Key), Value: bytes.Clone(e.Value)})
 		p.outboxNext++
 	}
 	p.state.NextOffset = c.NextOffset

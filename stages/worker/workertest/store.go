@@ -21,7 +21,8 @@ type Store struct {
 	conflicts  map[ledger.RevisionRef]ledger.ConflictRow
 	days       map[int32]map[int32]ledger.DayRow
 	quarantine map[quarantineKey]QuarantineRow
-	outbox     []OutboxRow
+	// outbox is per partition; the sequence of the first row is 1.
+	outbox map[int32][]OutboxRow
 }
 
 type quarantineKey struct {
@@ -46,6 +47,7 @@ func NewStore(partitions int32) *Store {
 		conflicts:  make(map[ledger.RevisionRef]ledger.ConflictRow),
 		days:       make(map[int32]map[int32]ledger.DayRow),
 		quarantine: make(map[quarantineKey]QuarantineRow),
+		outbox:     make(map[int32][]OutboxRow),
 	}
 	for i := range partitions {
 		p := &partition{lock: make(chan struct{}, 1), outboxNext: 1}
@@ -137,9 +139,11 @@ func (s *Store) Tables() Tables {
 	for _, q := range s.quarantine {
 		t.Quarantine = append(t.Quarantine, q.clone())
 	}
-	for _, row := range s.outbox {
-		row.Key, row.Value = bytes.Clone(row.Key), bytes.Clone(row.Value)
-		t.Outbox = append(t.Outbox, row)
+	for _, rows := range s.outbox {
+		for _, row := range rows {
+			row.Key, row.Value = bytes.Clone(row.Key), bytes.Clone(row.Value)
+			t.Outbox = append(t.Outbox, row)
+		}
 	}
 	t.Sort()
 	return t

@@ -1,10 +1,10 @@
-package relaytest
+// Package memory is the relay's durable state in memory, for tests and the simulator. It passes the same suite as
+// Postgres's (relaytest.Suite).
+package memory
 
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -12,13 +12,23 @@ import (
 	"amends.dev/amends/stages/relay"
 )
 
+// Rows are committed envelopes, per source partition; the sequence of the first is 1.
+type Rows interface {
+	// End is exclusive: the sequence that the next envelope will have.
+	End(partition int32) int64
+	// Window returns up to limit envelopes from sequence from on.
+	Window(partition int32, from int64, limit int) []relay.Envelope
+}
+
 // Store is an outbox in memory. It is safe for concurrent use.
 type Store struct {
-	now func() time.Time
+	now        func() time.Time
+	partitions int32
+	rows       Rows
+	// own are the rows, unless NewStoreOver was given others.
+	own *appended
 
-	mu sync.Mutex
-	// outbox holds each source partition's committed envelopes; the sequence of the first is 1.
-	outbox   map[int32][]relay.Envelope
+	mu       sync.Mutex
 	receipts map[int32][]relay.Receipt
 	lease    lease
 	stops    map[int32]relay.Stop
@@ -32,21 +42,40 @@ type lease struct {
 
 // NewStore returns an empty outbox of the given number of source partitions, whose clock is now.
 func NewStore(partitions int32, now func() time.Time) *Store {
-	s := &Store{now: now, outbox: map[int32][]relay.Envelope{}, receipts: map[int32][]relay.Receipt{}, stops: map[int32]relay.Stop{}}
-	for p := range partitions {
-		s.outbox[p] = nil
-	}
+	own := &appended{rows: map[int32][]relay.Envelope{}}
+	s := NewStoreOver(partitions, now, own)
+	s.own = own
 	return s
 }
 
-// Append commits envelopes of a source partition, as the worker's transaction does.
+// NewStoreOver returns the relay's part of the state over rows that somebody else commits: the worker's store.
+func NewStoreOver(partitions int32, now func() time.Time, rows Rows) *Store {
+	return &Store{
+		now: now, partitions: partitions, rows: rows,
+		receipts: map[int32][]relay.Receipt{}, stops: map[int32]relay.Stop{},
+	}
+}
+
+// Append commits envelopes of a source partition, as the worker's transaction does. A store over the rows of somebody
+// else ignores it.
 func (s *Store) Append(partition int32, messages ...broker.Message) {
+	if s.own != nil {
+		s.own.append(partition, messages)
+	}
+}
+
+// Lease returns who holds the lease, its term, and when it expires.
+func (s *Store) Lease() (holder string, term int64, expires time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range messages {
-		seq := int64(len(s.outbox[partition])) + 1
-		s.outbox[partition] = append(s.outbox[partition], relay.Envelope{Seq: seq, Key: m.Key, Value: m.Value})
-	}
+	return s.lease.holder, s.lease.term, s.lease.expires
+}
+
+// Receipts returns the receipts of a source partition, that of sequence 1 first.
+func (s *Store) Receipts(partition int32) []relay.Receipt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.receipts[partition][:len(s.receipts[partition]):len(s.receipts[partition])]
 }
 
 // Acquire implements relay.Outbox.
@@ -80,9 +109,9 @@ func (s *Store) Positions(context.Context) ([]relay.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var positions []relay.Position
-	for _, p := range slices.Sorted(maps.Keys(s.outbox)) {
+	for p := range s.partitions {
 		positions = append(positions, relay.Position{
-			Partition: p, Sent: s.sent(p), End: int64(len(s.outbox[p])) + 1, Stopped: s.stops[p].Reason,
+			Partition: p, Sent: s.sent(p), End: s.rows.End(p), Stopped: s.stops[p].Reason,
 		})
 	}
 	return positions, nil
@@ -95,12 +124,7 @@ func (s *Store) sent(partition int32) int64 { return int64(len(s.receipts[partit
 func (s *Store) Pending(_ context.Context, partition int32, from int64, limit int) ([]relay.Envelope, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(window(s.outbox[partition], from, limit)), nil
-}
-
-func window(envelopes []relay.Envelope, from int64, limit int) []relay.Envelope {
-	rest := envelopes[min(max(from-1, 0), int64(len(envelopes))):]
-	return rest[:min(limit, len(rest))]
+	return s.rows.Window(partition, from, limit), nil
 }
 
 // Mark implements relay.Outbox.
@@ -141,7 +165,7 @@ func (s *Store) List(_ context.Context, partition int32, from int64, limit int) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var listed []relay.Listed
-	for _, e := range window(s.outbox[partition], from, limit) {
+	for _, e := range s.rows.Window(partition, from, limit) {
 		l := relay.Listed{Envelope: e, Sent: e.Seq < s.sent(partition)}
 		if l.Sent {
 			l.Receipt = s.receipts[partition][e.Seq-1]

@@ -1,4 +1,6 @@
-package viewtest
+// Package memory is a view's durable state in memory, for tests and the simulator. It passes the same suite as
+// Postgres's (viewtest.Suite).
+package memory
 
 import (
 	"context"
@@ -104,6 +106,14 @@ func (s *Store) Rows() map[view.ID]view.Envelope {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.rows)
+}
+
+// Row returns the last applied envelope of an output ID, false where there is none.
+func (s *Store) Row(id view.ID) (view.Envelope, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, ok := s.rows[id]
+	return row, ok
 }
 
 // Progress returns the position of every partition.
