@@ -21,9 +21,6 @@ const (
 	// metadataMinAge bounds the age of the answers that kadm takes from the client's cache; by default 5 s, in which a
 	// topic that was just created is still unknown and one that was just deleted still known.
 	metadataMinAge = 10 * time.Millisecond
-	// adminMetadataAge is how old an answer about a topic may be. The client's default of five seconds would make Create
-	// wait that long for a topic that was looked for, in vain, just before.
-	adminMetadataAge = visiblePoll
 )
 
 // ErrTopicExists is wrapped by Create where the topic already exists.
@@ -37,7 +34,7 @@ type Admin struct {
 
 // NewAdmin makes an administration client. It does not connect; Ping does.
 func NewAdmin(config Config) (*Admin, error) {
-	client, err := config.client(kgo.MetadataMinAge(adminMetadataAge))
+	client, err := config.client(kgo.MetadataMinAge(metadataMinAge))
 	if err != nil {
 		return nil, err
 	}
