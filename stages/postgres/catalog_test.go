@@ -209,9 +209,11 @@ func TestViews(t *testing.T) {
 
 func TestExplainConnections(t *testing.T) {
 	url := pg.New(t)
-	if _, err := Connect(t.Context(), Options{URL: url}); err != nil {
+	twin, err := Connect(t.Context(), Options{URL: url})
+	if err != nil {
 		t.Fatalf("undamaged twin: %v", err)
 	}
+	twin.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -34,13 +35,20 @@ func newState(t *testing.T, partitions int32, configure func(*pgxpool.Config)) *
 }
 
 func TestWorkerStore(t *testing.T) {
+	admin := open(t, pg.New(t), "")
+	cfg := workertest.Config("store", storetest.Partitions, storetest.KeyCount)
+	count := 0
 	for _, isolation := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {
 		t.Run(strings.ReplaceAll(string(isolation), " ", "-"), func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Subject {
-				pool := newState(t, storetest.Partitions, nil)
-				store := NewWorkerStore(pool, "topic-id")
+				count++
+				subject := subjectIn(t, admin, cfg, fmt.Sprintf("s%d", count), nil)
+				store, ok := subject.Store.(*WorkerStore)
+				if !ok {
+					t.Fatalf("not a Postgres store: %T", subject.Store)
+				}
 				store.isolation = isolation
-				return storetest.Subject{Store: store, Tables: func(t *testing.T) workertest.Tables { return dump(t, pool) }}
+				return subject
 			})
 		})
 	}

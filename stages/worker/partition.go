@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"amends.dev/amends/internal/invariant"
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/ledger"
@@ -126,11 +127,13 @@ func (w *Worker) acquire(ctx context.Context, p *partition) (bool, error) {
 		TakeOver: w.options.TakeOver && !used,
 	}
 	if !in.newer(state) {
+		mark.Hit("R16 assignment not newer")
 		return false, fmt.Errorf("partition %d is held by member %s, generation %d; this is member %s, generation %d: %w",
 			p.id, state.Member, state.Generation, in.Member, in.Generation, errNotNewer)
 	}
 	select {
 	case <-w.superseded:
+		mark.Hit("R16 superseded before installation")
 		return true, nil
 	default:
 	}
@@ -183,6 +186,11 @@ func (w *Worker) reread(ctx context.Context, p *partition) (bool, error) {
 	}
 	w.options.Log.Info("commit outcome found", "partition", p.id, "committed", state.NextOffset != p.frontier,
 		"frontier", state.NextOffset)
+	if state.NextOffset != p.frontier {
+		mark.Hit("SC18 unknown commit was done")
+	} else {
+		mark.Hit("SC18 unknown commit was not done")
+	}
 	p.phase, p.frontier = owning, state.NextOffset
 	p.cache.Open(p.epoch, p.frontier)
 	if state.Stop != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"amends.dev/amends/internal/invariant"
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/ledger"
@@ -139,8 +140,10 @@ func (w *Worker) decide(batch *ledger.Batch, decodings []decoded) (done int, sto
 		switch {
 		case err == nil:
 		case errors.As(err, &overflow):
+			mark.Hit("R09 record cannot be decided")
 			return i, &Stop{Reason: overflow.Reason, Offset: d.record.Offset, Detail: overflow.Detail}, nil
 		case errors.Is(err, ledger.ErrIncomplete) && i > 0:
+			mark.Hit("S4 key has to be loaded completely")
 			return i, nil, nil
 		default:
 			return i, nil, fault.Mark(fault.Stop, &undecidable{offset: d.record.Offset, err: err})
@@ -150,6 +153,7 @@ func (w *Worker) decide(batch *ledger.Batch, decodings []decoded) (done int, sto
 		}
 		counted = len(batch.Envelopes())
 		if size > w.options.MaxOutputBytes {
+			mark.Hit("B043 large output ends the unit of work")
 			return i + 1, nil, nil
 		}
 	}

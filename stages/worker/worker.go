@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/ledger"
@@ -254,6 +255,7 @@ func (w *Worker) failed(p *partition, err error) {
 	p.reset()
 	p.stall = policy.Failed(former, reason, now, w.options.Random)
 	if class == fault.Fenced {
+		mark.Hit("S8 owner fenced")
 		p.phase = acquiring
 	}
 	switch {

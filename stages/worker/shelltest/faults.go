@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/worker"
@@ -18,6 +19,7 @@ import (
 // testUnknownOutcomes: commits whose answer is lost, half of them done and half not, and other faults, at random: the
 // worker finds out and ends where an undisturbed one does (SC18, R15).
 func testUnknownOutcomes(t *testing.T, fresh Fresh) {
+	mark.Expect(t, "SC18 unknown commit was done", "SC18 unknown commit was not done")
 	w := newWorld(t, fresh, workertest.Config("sc18", 2, 4))
 	rng := rand.New(rand.NewPCG(18, 18))
 	w.log.Mix(w.cfg, rng, 600, workertest.Spread{Keys: 4, Identities: 20, Days: 10})
@@ -99,6 +101,7 @@ func testCrashEverywhere(t *testing.T, fresh Fresh) {
 // testStaleCache: A decides, B takes over and changes what A has cached, A comes back under a later epoch of its own; and
 // a fenced A that never noticed writes nothing (R15, SC19).
 func testStaleCache(t *testing.T, fresh Fresh) {
+	mark.Expect(t, "S8 owner fenced", "R16 assignment not newer")
 	w := newWorld(t, fresh, workertest.Config("r15", 1, 1))
 	send := func(revision, qty int64) {
 		w.log.Send(w.cfg, workertest.Txn{ID: "a", Revision: revision, Kind: "NEW", Time: workertest.On(1), Qty: qty})
@@ -152,6 +155,7 @@ func testStaleCache(t *testing.T, fresh Fresh) {
 // testDelayedInstall: a member is frozen at any point between its assignment and the installation of its epoch; when it
 // wakes, another one owns the partition and keeps it (R16).
 func testDelayedInstall(t *testing.T, fresh Fresh) {
+	mark.Expect(t, "R16 assignment not newer", "R16 superseded before installation")
 	for _, frozenAt := range []workertest.Op{workertest.OpState, workertest.OpInstall} {
 		w := newWorld(t, fresh, workertest.Config("r16", 1, 1))
 		w.log.Send(w.cfg, workertest.Txn{ID: "a", Revision: 1, Kind: "NEW", Time: workertest.On(1), Qty: -1})
@@ -251,6 +255,7 @@ func testAdministrativeHolder(t *testing.T, fresh Fresh) {
 // testOverflow: the partition stops at the record that cannot be decided, everything before it is committed, the reason
 // is durable, another partition goes on, and a restart does not try again (R09, SC27, B085) — whatever the batch size.
 func testOverflow(t *testing.T, fresh Fresh) {
+	mark.Expect(t, "R09 record cannot be decided")
 	cfg := workertest.Config("r09", 2, 12)
 	broken := cfg.SourcePartition(0)
 	other := int32(0)

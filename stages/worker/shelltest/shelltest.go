@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/worker"
 	"amends.dev/amends/stages/worker/workertest"
 )
@@ -76,6 +77,7 @@ func testAmendment(t *testing.T, fresh Fresh) {
 
 // testBatchSizes: batch size, output bound, input bound, cache size and lanes change nothing in any table.
 func testBatchSizes(t *testing.T, fresh Fresh) {
+	mark.Expect(t, "B043 large output ends the unit of work")
 	cfg := workertest.Config("sizes", 3, 7)
 	rng := rand.New(rand.NewPCG(7, 7))
 	log := workertest.NewLog()
@@ -189,6 +191,17 @@ func testOtherKeyGoesOn(t *testing.T, fresh Fresh) {
 		t.Errorf("after the resolution: %+v %s", d.Keys[0], diff)
 	}
 	same(t, "resolved by another worker", w.reference(), d)
+	// Blocked and resolved within one fetch, by a worker that knows only a part of the key: it commits what precedes the
+	// resolution, and then loads the rest.
+	mark.Expect(t, "S4 key has to be loaded completely")
+	conflicting.Revision, resolving.Revision = 2, 3
+	w.log.Send(w.cfg, conflicting, resolving, late)
+	commits = 0
+	w.drain(w.start())
+	if commits != 2 {
+		t.Errorf("%d commits, want 2", commits)
+	}
+	same(t, "blocked and resolved at once", w.reference(), w.tables(t))
 }
 
 // testRestart: after a restart with an empty cache, exact duplicates and distinct payloads are told apart at every
