@@ -12,6 +12,9 @@ import (
 // download lets the embedded-postgres library fetch and unpack its archive into dir. The library has no call for that
 // alone: it starts a throw-away server too, which as root fails, after the files are in place. Only the files count.
 func download(user serverUser, dir string) (Binaries, error) {
+	if bin, ok := binariesIn(filepath.Join(dir, "bin")); ok {
+		return bin, nil // by an earlier start
+	}
 	scratch, err := os.MkdirTemp("", "amends-pg-scratch-")
 	if err != nil {
 		return Binaries{}, fmt.Errorf("make a scratch folder: %w", err)
