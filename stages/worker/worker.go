@@ -30,8 +30,8 @@ const (
 	// DefaultMaxOutputBytes is the size of envelopes after which a unit of work ends early: one backdated record can
 	// restate all days of its key (B043).
 	DefaultMaxOutputBytes = 64 << 20
-	// DefaultCacheRows is the size of each partition's cache, in rows of about 100 bytes.
-	DefaultCacheRows = 1 << 20
+	// DefaultCacheRows is the size of each partition's cache, in rows of about 150 bytes.
+	DefaultCacheRows = 1 << 19
 	// DefaultPollWait is how long one step waits for records, shared by the partitions of a lane.
 	DefaultPollWait = 250 * time.Millisecond
 	// DefaultIdle is the pause after a poll that found nothing, or while nothing is assigned.
