@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestB026GeneratedInTwoProcesses(t *testing.T) {
 				t.Fatalf("partition %d holds %d records after one run and %d after two", partition, len(once[partition]), len(records))
 			}
 			for i, r := range records {
-				if former := once[partition][i%len(once[partition])]; string(former.Key) != string(r.Key) || string(former.Value) != string(r.Value) {
+				if former := once[partition][i%len(once[partition])]; !bytes.Equal(former.Key, r.Key) || !bytes.Equal(former.Value, r.Value) {
 					t.Fatalf("partition %d, offset %d: the runs differ:\n%s\n%s", partition, r.Offset, former.Value, r.Value)
 				}
 				if other, ok := partitionOf[string(r.Key)]; ok && other != partition {

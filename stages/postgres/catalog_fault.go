@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -55,7 +56,7 @@ func Place(url string) string {
 	}
 	host := config.Host
 	if !strings.HasPrefix(host, "/") {
-		host = net.JoinHostPort(host, fmt.Sprint(config.Port))
+		host = net.JoinHostPort(host, strconv.FormatUint(uint64(config.Port), 10))
 	}
 	return fmt.Sprintf("%s@%s/%s", config.User, host, config.Database)
 }

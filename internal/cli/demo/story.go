@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 
 	"amends.dev/amends/manifests"
@@ -119,7 +120,7 @@ func (a *amendment) print(w io.Writer) error {
 // close is a day's balance as the table shows it.
 func (f facts) close(day string) string {
 	if value, ok := f.closes[day]; ok {
-		return fmt.Sprint(value)
+		return strconv.FormatInt(value, 10)
 	}
 	return "-"
 }
