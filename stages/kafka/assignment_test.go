@@ -52,7 +52,7 @@ func TestR16StaleCallbacksNeverResurrect(t *testing.T) {
 	r.remove([]int32{0})
 	_, changed := r.get()
 	r.add("m1", 4, []int32{0})
-	changed = r.check(t, changed, false, broker.Assignment{Member: "m1", Generation: 5})
+	r.check(t, changed, false, broker.Assignment{Member: "m1", Generation: 5})
 
 	// A new member ID holds nothing of the former one, whatever was or was not said about its loss.
 	r.add("m1", 6, []int32{0, 1})

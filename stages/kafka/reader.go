@@ -79,16 +79,15 @@ func (r *reader) Poll(ctx context.Context, max int) (broker.Fetch, error) {
 	}
 	for {
 		before := r.next
-		fetches := r.client.PollRecords(ctx, max)
-		records, err := r.collect(ctx, fetches)
-		if err != nil {
-			r.failed = r.classify(ctx, err)
-			if len(records) == 0 {
-				return broker.Fetch{Next: r.next}, r.takeFailure()
-			}
-		}
-		if r.next > before || ctx.Err() != nil {
+		records, err := r.collect(ctx, r.client.PollRecords(ctx, max))
+		r.failed = r.classify(ctx, err)
+		switch {
+		case r.next > before: // a failure behind what was delivered waits for the next call
 			return broker.Fetch{Records: records, Next: r.next}, nil
+		case r.failed != nil:
+			return broker.Fetch{Next: r.next}, r.takeFailure()
+		case ctx.Err() != nil:
+			return broker.Fetch{Next: r.next}, nil
 		}
 	}
 }
@@ -166,6 +165,8 @@ func (r *reader) takeFailure() error {
 func (r *reader) classify(ctx context.Context, err error) error {
 	var loss *kgo.ErrDataLoss
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, broker.ErrTopicChanged):
 	case errors.Is(err, kerr.OffsetOutOfRange), errors.As(err, &loss):
 		err = fmt.Errorf("%w: position %d of %s/%d is not in the log: %w",
