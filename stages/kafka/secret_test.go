@@ -31,6 +31,15 @@ func TestSecretNeverShows(t *testing.T) {
 			t.Errorf("nothing says that something was left out of %s", text)
 		}
 	}
+	inside := struct{ config kafka.Config }{config}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
+		if text := fmt.Sprintf(verb, inside); strings.Contains(text, "hunter2") || strings.Contains(text, fmt.Sprintf("%x", "hunter2")) {
+			t.Errorf("in an unexported field the password shows in %s", text)
+		}
+	}
+	if got := (kafka.Secret{}).Reveal(); got != "" {
+		t.Errorf("zero value revealed %q", got)
+	}
 	if got := config.SASL.Password.Reveal(); got != "hunter2" {
 		t.Errorf("revealed %q", got)
 	}
