@@ -18,7 +18,6 @@ import (
 type setting struct {
 	flag, variable, usage string
 	value                 string
-	given                 bool
 }
 
 // Flags are the connection flags of one verb.
@@ -26,6 +25,7 @@ type Flags struct {
 	database, view, brokers                    *setting
 	tls, tlsCA, tlsCert, tlsKey, tlsServerName *setting
 	saslMechanism, saslUser, saslPasswordFile  *setting
+	context                                    *setting
 	all                                        []*setting
 	cmd                                        *cobra.Command
 }
@@ -53,18 +53,16 @@ func Register(cmd *cobra.Command) *Flags {
 	f.tlsServerName = add("tls-server-name", "AMENDS_TLS_SERVER_NAME", "name that the brokers' certificates must carry, instead of their address")
 	f.saslMechanism = add("sasl-mechanism", "AMENDS_SASL_MECHANISM", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 (default PLAIN where a user is given)")
 	f.saslUser = add("sasl-user", "AMENDS_SASL_USER", "user of the brokers")
+	f.context = add("context", "AMENDS_CONTEXT", "YAML file of these settings under the names of their flags; flags and environment win")
 	f.saslPasswordFile = add("sasl-password-file", "AMENDS_SASL_PASSWORD_FILE", "file of the user's password; or the password itself in "+passwordVariable)
 	return f
 }
 
-// Resolve reads flags and environment. It connects to nothing. Values that contradict each other are an error with exit
+// Resolve reads flags, environment and context file, in this order of precedence. It connects to nothing. Values that contradict each other are an error with exit
 // code 2; what is missing is one only when it is opened.
 func (f *Flags) Resolve(a *app.App) (Connections, error) {
-	for _, s := range f.all {
-		s.given = f.cmd.Flags().Changed(s.flag)
-		if !s.given {
-			s.value = a.Getenv(s.variable)
-		}
+	if err := f.fill(a); err != nil {
+		return Connections{}, exit.With(exit.Usage, err)
 	}
 	c := Connections{
 		database: database{url: kafka.NewSecret(f.database.value), setting: "--database-url or AMENDS_DATABASE_URL"},
@@ -86,6 +84,32 @@ func (f *Flags) Resolve(a *app.App) (Connections, error) {
 		return Connections{}, exit.With(exit.Usage, err)
 	}
 	return c, nil
+}
+
+// fill gives every setting its value.
+func (f *Flags) fill(a *app.App) error {
+	known := map[string]bool{}
+	for _, s := range f.all {
+		if s != f.context {
+			known[s.flag] = true
+		}
+		if !f.cmd.Flags().Changed(s.flag) {
+			s.value = a.Getenv(s.variable)
+		}
+	}
+	if f.context.value == "" {
+		return nil
+	}
+	values, err := readContext(f.context.value, known)
+	if err != nil {
+		return err
+	}
+	for _, s := range f.all {
+		if s.value == "" && !f.cmd.Flags().Changed(s.flag) {
+			s.value = values[s.flag]
+		}
+	}
+	return nil
 }
 
 func (f *Flags) resolveTLS() (*kafka.TLS, error) {

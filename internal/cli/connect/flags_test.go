@@ -110,3 +110,45 @@ func TestPasswordsDoNotShow(t *testing.T) {
 		}
 	}
 }
+
+func TestContextFile(t *testing.T) {
+	file := func(text string) string {
+		path := filepath.Join(t.TempDir(), "context.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := file("# ours\ndatabase-url: postgres://anna@file/db\nbrokers: 127.0.0.1:9092\ntls: true\n")
+	env := map[string]string{"AMENDS_CONTEXT": good, "AMENDS_BROKERS": "env:1"}
+	c, err := resolve(t, env)
+	if err != nil || c.StateURL() != "postgres://anna@file/db" || c.Kafka.Brokers[0] != "env:1" || c.Kafka.TLS == nil {
+		t.Errorf("file under environment: %s, %v, %v, %v", c.StateURL(), c.Kafka.Brokers, c.Kafka.TLS, err)
+	}
+	if c, err = resolve(t, nil, "--context", good, "--database-url", ""); err != nil || c.StateURL() != "" || c.Kafka.Brokers[0] != "127.0.0.1:9092" {
+		t.Errorf("file under flags: %q, %v, %v", c.StateURL(), c.Kafka.Brokers, err)
+	}
+	if _, err = resolve(t, nil, "--context", file("")); err != nil {
+		t.Errorf("empty file: %v", err)
+	}
+	for text, says := range map[string]string{
+		"broker: x":              ":1: no connection flag",
+		"brokers: x\nbrokers: y": ":2: brokers is set twice",
+		"brokers: [x, y]":        "want a text",
+		"brokers:":               "want a text",
+		"- brokers":              "want names",
+		"\t":                     "context file",
+		"context: x":             "no connection flag",
+		"database-url: postgres://anna:hunter2@h/db":           "holds a password",
+		"view-database-url: host=h user=anna password=hunter2": "holds a password",
+		"database-url: postgres://h/db?password=hunter2":       "holds a password",
+	} {
+		_, err := resolve(t, nil, "--context", file(text))
+		if exit.Of(err) != exit.Usage || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v, want exit code 2 and %q", text, err, says)
+		}
+	}
+	if _, err := resolve(t, nil, "--context", good+".absent"); exit.Of(err) != exit.Usage {
+		t.Errorf("absent file: %v", err)
+	}
+}
