@@ -58,6 +58,7 @@ type Server struct {
 	sock   string
 	secret string
 	guard  io.Closer
+	opened []string
 }
 
 // Start initializes the cluster in opts.Dir where there is none, and starts the server. A server that a killed process
@@ -72,7 +73,8 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := user.prepareDir(dir); err != nil {
+	opened, err := user.prepareDir(dir)
+	if err != nil {
 		return nil, err
 	}
 	bin, err := Find()
@@ -82,7 +84,7 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: opts, bin: bin, user: user}
+	s := &Server{opts: opts, bin: bin, user: user, opened: opened}
 	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
@@ -118,13 +120,14 @@ func (s *Server) start(ctx context.Context) error {
 func (s *Server) startServer(ctx context.Context) error {
 	const tries = 20
 	for try := 1; ; try++ {
+		before := s.logSize()
 		err := s.run(ctx, s.bin.PGCtl, "start", "-w", "-t", "120", "-s", "-D", s.cluster(), "-l", s.logPath())
 		if err == nil {
 			return nil
 		}
-		tail := s.logTail()
-		if try == tries || !strings.Contains(tail, "is still in use") {
-			return fmt.Errorf("start Postgres in %s: %w%s", s.opts.Dir, err, tail)
+		says := s.logSays(before)
+		if try == tries || !strings.Contains(says, "is still in use") {
+			return fmt.Errorf("start Postgres in %s: %w%s", s.opts.Dir, err, says)
 		}
 		select {
 		case <-time.After(500 * time.Millisecond):
@@ -172,11 +175,8 @@ func (s *Server) configure() error {
 	if s.sock, err = s.socketDir(); err != nil {
 		return err
 	}
-	s.port = s.opts.Port
-	if s.port == 0 {
-		if s.port, err = freePort(); err != nil {
-			return err
-		}
+	if s.port, err = choosePort(s.opts.Port); err != nil {
+		return fmt.Errorf("start Postgres in %s: %w", s.opts.Dir, err)
 	}
 	if err := s.user.writeFile(filepath.Join(s.cluster(), "amends.conf"), []byte(s.settings())); err != nil {
 		return fmt.Errorf("configure Postgres: %w", err)
@@ -207,6 +207,9 @@ func (s *Server) Stop(ctx context.Context) error {
 	if closeErr := s.guard.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("end the watch over Postgres: %w", closeErr)
 	}
+	if err == nil && s.sock != filepath.Join(s.opts.Dir, "socket") {
+		err = os.RemoveAll(s.sock)
+	}
 	if err == nil && s.opts.Ephemeral {
 		err = os.RemoveAll(s.opts.Dir)
 	}
@@ -215,9 +218,10 @@ func (s *Server) Stop(ctx context.Context) error {
 
 // stopServer stops the server; one that died meanwhile counts as stopped.
 func (s *Server) stopServer(ctx context.Context) error {
+	before := s.logSize()
 	err := s.run(ctx, s.bin.PGCtl, "stop", "-w", "-t", "60", "-s", "-m", "fast", "-D", s.cluster())
 	if err != nil && s.running(ctx) {
-		return fmt.Errorf("stop Postgres in %s: %w%s", s.opts.Dir, err, s.logTail())
+		return fmt.Errorf("stop Postgres in %s: %w%s", s.opts.Dir, err, s.logSays(before))
 	}
 	return nil
 }
@@ -243,6 +247,10 @@ func (s *Server) TCPURL(database string) string {
 	return u.String()
 }
 
+// Opened are the folders above the server's own that other users could not pass, and now can (the execute bit, not the
+// right to list): a process of root runs the server as another user. They are for a notice; nothing closes them again.
+func (s *Server) Opened() []string { return s.opened }
+
 // LogPath is the server's log file.
 func (s *Server) LogPath() string { return s.logPath() }
 
@@ -250,36 +258,24 @@ func (s *Server) cluster() string      { return filepath.Join(s.opts.Dir, "clust
 func (s *Server) logPath() string      { return filepath.Join(s.opts.Dir, "postgres.log") }
 func (s *Server) passwordPath() string { return filepath.Join(s.opts.Dir, "password") }
 
-// logTail is the end of the server's log as lines of an error, empty where there is none.
-func (s *Server) logTail() string {
-	const keep = 2048
-	text, err := os.ReadFile(s.logPath())
-	if err != nil || len(text) == 0 {
-		return ""
-	}
-	if len(text) > keep {
-		text = text[len(text)-keep:]
-	}
-	return "\n" + strings.TrimSpace(string(text))
-}
-
 // run executes one of Postgres's own programs as the server's user and puts what it printed into the error.
 func (s *Server) run(ctx context.Context, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = s.opts.Dir
 	cmd.Env = s.environment()
 	s.user.apply(cmd)
-	// A file, not a pipe: the server that pg_ctl starts would hold a pipe open and Run would wait for it.
+	// Of its output only stderr counts; initdb tells its progress on stdout. A file, not a pipe: the server that pg_ctl
+	// starts would hold a pipe open and Run would wait for it.
 	out, err := os.CreateTemp("", "amends-pg-out-")
 	if err != nil {
 		return fmt.Errorf("capture the output of %s: %w", filepath.Base(program), err)
 	}
 	defer func() { _ = out.Close(); _ = os.Remove(out.Name()) }()
-	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Stderr = out
 	cmd.WaitDelay = 5 * time.Second
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(out.Name())
-		return fmt.Errorf("%s: %w: %s", filepath.Base(program), err, strings.TrimSpace(string(text)))
+		return fmt.Errorf("%s: %w: %s", filepath.Base(program), err, strings.Join(strings.Fields(string(text)), " "))
 	}
 	return nil
 }
@@ -293,19 +289,6 @@ func (s *Server) environment() []string {
 		}
 	}
 	return env
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer func() { _ = l.Close() }()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("find a free port: unexpected address %s", l.Addr())
-	}
-	return addr.Port, nil
 }
 
 // Port is the port number of the server: of its TCP listener where it has one, and part of its socket's name.

@@ -89,14 +89,47 @@ func TestMissingBinariesSayHowToGetThem(t *testing.T) {
 	}
 }
 
-// TestPortInUse: the error names the folder and carries what the server said.
+// TestPortInUse: one line names port and folder.
 func TestPortInUse(t *testing.T) {
 	first := pg.Server(t, pgserver.Options{TCP: true, NoSync: true})
 	port := first.Port()
 	dir := t.TempDir()
 	_, err := pgserver.Start(t.Context(), pgserver.Options{Dir: dir, TCP: true, Port: port, NoSync: true})
-	if err == nil || !strings.Contains(err.Error(), "Address already in use") || !strings.Contains(err.Error(), dir) {
+	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), dir) || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("got %v", err)
+	}
+}
+
+// TestFailedStartIsOneLine: what the server's log says of this start is in the error, and nothing of earlier ones.
+func TestFailedStartIsOneLine(t *testing.T) {
+	opts := pgserver.Options{Dir: filepath.Join(t.TempDir(), "data"), NoSync: true}
+	s := pg.Server(t, opts)
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, setting := range []string{"no_such_setting", "no_other_setting"} {
+		opts.Settings = map[string]string{setting: "1"}
+		_, err := pgserver.Start(t.Context(), opts)
+		if err == nil || strings.Contains(err.Error(), "\n") || strings.Count(err.Error(), "FATAL")+strings.Count(err.Error(), "contains errors") != 1 ||
+			!strings.Contains(err.Error(), s.LogPath()) {
+			t.Errorf("got %v", err)
+		}
+	}
+	opts.Settings = nil
+	pg.Server(t, opts) // the cluster is intact
+}
+
+// TestServerNeedsNoPath: the guard that stops an orphan must not depend on programs on PATH.
+func TestServerNeedsNoPath(t *testing.T) {
+	bin, err := pgserver.Find()
+	if err != nil {
+		t.Skipf("needs Postgres: %v", err)
+	}
+	t.Setenv("PATH", filepath.Dir(bin.Postgres))
+	s := pg.Server(t, pgserver.Options{NoSync: true})
+	time.Sleep(300 * time.Millisecond) // a guard that failed would have stopped the server by now
+	if _, err := query(t, s.URL("postgres"), "SELECT 'ok'"); err != nil {
+		t.Fatal(err)
 	}
 }
 

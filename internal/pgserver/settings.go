@@ -52,8 +52,6 @@ func (s *Server) socketDir() (string, error) {
 		}
 		dir = short
 	}
-	if err := s.user.prepareDir(dir); err != nil {
-		return "", err
-	}
-	return dir, nil
+	_, err := s.user.prepareDir(dir) // all parents can be passed by now
+	return dir, err
 }

@@ -53,29 +53,30 @@ func (u serverUser) apply(cmd *exec.Cmd) {
 }
 
 // prepareDir creates dir for the server's user alone. Where the user is dropped to, every parent gets the execute bit
-// for others that it lacks: passing through, not listing.
-func (u serverUser) prepareDir(dir string) error {
+// for others that it lacks: passing through, not listing. It returns the parents that got it.
+func (u serverUser) prepareDir(dir string) (opened []string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("create the database folder: %w", err)
+		return nil, fmt.Errorf("create the database folder: %w", err)
 	}
 	if !u.drop {
-		return nil
+		return nil, nil
 	}
 	if err := os.Chown(dir, int(u.uid), int(u.gid)); err != nil {
-		return fmt.Errorf("hand the database folder to the server's user: %w", err)
+		return nil, fmt.Errorf("hand the database folder to the server's user: %w", err)
 	}
 	for parent := filepath.Dir(dir); ; parent = filepath.Dir(parent) {
 		info, err := os.Stat(parent)
 		if err != nil {
-			return fmt.Errorf("make %s reachable for the server's user: %w", dir, err)
+			return opened, fmt.Errorf("make %s reachable for the server's user: %w", dir, err)
 		}
 		if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != u.uid && info.Mode().Perm()&0o001 == 0 {
 			if err := os.Chmod(parent, info.Mode().Perm()|0o001); err != nil {
-				return fmt.Errorf("make %s reachable for the server's user: %w", dir, err)
+				return opened, fmt.Errorf("make %s reachable for the server's user: %w", dir, err)
 			}
+			opened = append(opened, parent)
 		}
 		if parent == filepath.Dir(parent) {
-			return nil
+			return opened, nil
 		}
 	}
 }
@@ -110,8 +111,8 @@ func (u serverUser) own(dir string) error {
 }
 
 // guardScript waits for the end of its input, which is the end of the process that holds the other end of the pipe,
-// however it ended; then it stops the server, and removes the folder of an ephemeral one.
-const guardScript = `cat >/dev/null; "$1" stop -w -s -m fast -D "$2" >/dev/null 2>&1; [ -z "$3" ] || rm -rf "$3"`
+// however it ended; then it stops the server, and removes the folder of an ephemeral one. It needs nothing of PATH.
+const guardScript = `while read -r line; do :; done; "$1" stop -w -s -m fast -D "$2" >/dev/null 2>&1; [ -z "$3" ] || /bin/rm -rf "$3"`
 
 // startGuard starts the guard process. Closing it ends the guard.
 func (s *Server) startGuard() (io.Closer, error) {
