@@ -48,6 +48,10 @@ func (a *Admin) Close() { a.client.Close() }
 // or ErrUnreachable.
 func (a *Admin) Ping(ctx context.Context) error { return explain(a.client.Ping(ctx)) }
 
+// CheckTopic proves that a topic still is the one recorded (S2); the error wraps broker.ErrTopicChanged where it was
+// deleted, recreated or repartitioned.
+func (a *Admin) CheckTopic(ctx context.Context, topic Topic) error { return topic.check(ctx, a.client) }
+
 // Describe implements broker.Admin.
 func (a *Admin) Describe(ctx context.Context, topic string) (*broker.TopicInfo, error) {
 	found, err := lookUp(ctx, a.client, topic)

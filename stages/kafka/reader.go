@@ -79,8 +79,7 @@ func (r *reader) Poll(ctx context.Context, max int) (broker.Fetch, error) {
 	}
 	for {
 		before := r.next
-		records, err := r.collect(ctx, r.client.PollRecords(ctx, max))
-		r.failed = r.classify(ctx, err)
+		records := r.take(ctx, r.client.PollRecords(ctx, max))
 		switch {
 		case r.next > before: // a failure behind what was delivered waits for the next call
 			return broker.Fetch{Records: records, Next: r.next}, nil
@@ -94,6 +93,13 @@ func (r *reader) Poll(ctx context.Context, max int) (broker.Fetch, error) {
 
 // Close implements broker.Reader.
 func (r *reader) Close() { r.client.Close() }
+
+// take returns what was delivered and keeps what failed.
+func (r *reader) take(ctx context.Context, fetches kgo.Fetches) []broker.Record {
+	records, err := r.collect(ctx, fetches)
+	r.failed = r.classify(ctx, err)
+	return records
+}
 
 // collect takes the data records and moves the frontier over data and control records (R08). What was delivered before
 // an error counts.
