@@ -49,19 +49,20 @@ type shape struct {
 
 // bed is one applied namespace with topics and databases of its own.
 type bed struct {
-	t        *testing.T
-	cluster  *kafkatest.Cluster
-	stateURL string
-	viewURL  string
-	ns       *manifests.Namespace
-	applied  *postgres.Applied
+	t                 *testing.T
+	cluster           *kafkatest.Cluster
+	stateURL, viewURL string
+	ns                *manifests.Namespace
+	applied           *postgres.Applied
 	// The pools are on the schema of catalog, processing state and view.
 	catalog, state, view *pgxpool.Pool
-	deliveryTimeout      time.Duration
-	maxBatch, served     int
+	// deliveryTimeout and maxBatch are those of every stage started later; 0 is the default.
+	deliveryTimeout time.Duration
+	maxBatch        int
+	holders         int
 }
 
-// newBed applies a namespace. Both runs of kafkatest.Each go on side by side: they mostly wait.
+// newBed applies a namespace. Its test runs beside the one on the other broker: both mostly wait.
 func newBed(t *testing.T, c *kafkatest.Cluster, s shape) *bed {
 	t.Helper()
 	b := &bed{t: t, cluster: c, stateURL: pg.New(t)}
@@ -203,8 +204,8 @@ func (b *bed) eventually(what string, is func() bool) {
 
 // holder names one more process or pipeline of this bed.
 func (b *bed) holder() string {
-	b.served++
-	return fmt.Sprintf("%s-%d", b.ns.Name, b.served)
+	b.holders++
+	return fmt.Sprintf("%s-%d", b.ns.Name, b.holders)
 }
 
 // start runs stages in this process until stop is called, or the test ends.

@@ -54,15 +54,24 @@ type counts struct {
 	repeats int
 }
 
-// simulate runs the core over a history. The cut, where not nil, holds the exclusive ends by partition.
-func (b *bed) simulate(history [][]broker.Record, cut []int64) core {
+// before cuts a history off at exclusive ends by partition.
+func before(history [][]broker.Record, ends []int64) [][]broker.Record {
+	cut := make([][]broker.Record, len(history))
+	for partition, records := range history {
+		n, _ := slices.BinarySearchFunc(records, ends[partition], compareOffset)
+		cut[partition] = records[:n]
+	}
+	return cut
+}
+
+func compareOffset(r broker.Record, offset int64) int { return cmp.Compare(r.Offset, offset) }
+
+// simulate runs the core over a history.
+func (b *bed) simulate(history [][]broker.Record) core {
 	b.t.Helper()
 	var records iter.Seq2[ledger.Record, error] = func(yield func(ledger.Record, error) bool) {
-		for partition, all := range history {
+		for _, all := range history {
 			for _, r := range all {
-				if cut != nil && r.Offset >= cut[partition] {
-					break
-				}
 				if !yield(ledger.Record{Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value}, nil) {
 					return
 				}
@@ -101,13 +110,15 @@ func (b *bed) outputOf(value []byte) (output, int) {
 func (b *bed) matchesCore() counts {
 	b.t.Helper()
 	history := b.history()
-	want := b.simulate(history, nil)
+	want := b.simulate(history)
 	n := counts{rejected: len(want.result.Projection.Rejections), envelopes: len(want.result.Envelopes)}
 	for _, records := range history {
 		n.records += len(records)
 	}
 	n.accepted = n.records - n.rejected
-	if accepted, rejected := b.number(b.state, `SELECT sum(accepted)::bigint FROM partition_state`), b.number(b.state, `SELECT sum(rejected)::bigint FROM partition_state`); accepted != int64(n.accepted) || rejected != int64(n.rejected) {
+	accepted := b.number(b.state, `SELECT sum(accepted)::bigint FROM partition_state`)
+	rejected := b.number(b.state, `SELECT sum(rejected)::bigint FROM partition_state`)
+	if accepted != int64(n.accepted) || rejected != int64(n.rejected) {
 		b.t.Errorf("%d records accepted and %d rejected; want %d and %d", accepted, rejected, n.accepted, n.rejected)
 	}
 	published := b.published()
@@ -148,9 +159,7 @@ func (b *bed) checkOutbox(want core, published [][]broker.Record) {
 
 // at finds a record's value by its coordinates, nil where there is none.
 func at(records [][]broker.Record, partition int32, offset int64) []byte {
-	i, found := slices.BinarySearchFunc(records[partition], offset, func(r broker.Record, offset int64) int {
-		return cmp.Compare(r.Offset, offset)
-	})
+	i, found := slices.BinarySearchFunc(records[partition], offset, compareOffset)
 	if !found {
 		return nil
 	}
@@ -235,12 +244,10 @@ func (b *bed) isPrefix(history [][]broker.Record) []int64 {
 	for partition, s := range state {
 		frontiers[partition] = s[0]
 	}
-	want := b.simulate(history, frontiers)
+	history = before(history, frontiers)
+	want := b.simulate(history)
 	for partition, s := range state {
-		decided := 0
-		for decided < len(history[partition]) && history[partition][decided].Offset < s[0] {
-			decided++
-		}
+		decided := len(history[partition])
 		if s[1]-1 != int64(len(want.outbox[partition])) || s[2] != int64(decided) {
 			b.t.Fatalf("partition %d at frontier %d: %d envelopes and %d records decided; want %d and %d",
 				partition, s[0], s[1]-1, s[2], len(want.outbox[partition]), decided)

@@ -15,7 +15,7 @@ func TestRelayKilledBeforeMark(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, c *kafkatest.Cluster) {
 		t.Parallel()
 		b := newBed(t, c, shape{})
-		b.deliveryTimeout = 2 * time.Second // and a lease of six
+		b.deliveryTimeout = 3 * time.Second // and a lease of nine
 		c.Produce(t, b.generated(options(1_500))...)
 		b.start(pipeline.Worker, pipeline.View)
 		b.eventually("the worker to decide everything", func() bool {

@@ -41,7 +41,7 @@ func TestB026GeneratedInTwoProcesses(t *testing.T) {
 			}
 		}
 		b.verify(report.Pass)
-		n, single := b.matchesCore(), b.simulate(once, nil)
+		n, single := b.matchesCore(), b.simulate(once)
 		if n.records != 2_000 || n.rejected != 0 || n.envelopes != len(single.result.Envelopes) {
 			t.Errorf("%s; one run alone gives %d envelopes", n, len(single.result.Envelopes))
 		}

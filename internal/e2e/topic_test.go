@@ -52,8 +52,17 @@ func (b *bed) generated(options generate.Options) []*kgo.Record {
 	b.t.Helper()
 	stream, err := generate.NewStream(b.ns, options)
 	b.must(err)
+	return b.take(stream, int(options.Count))
+}
+
+// take returns the next records of a stream, fewer than n only at its end.
+func (b *bed) take(stream *generate.Stream, n int) []*kgo.Record {
 	var records []*kgo.Record
-	for r := range stream.All() {
+	for len(records) < n {
+		r, ok := stream.Next()
+		if !ok {
+			break
+		}
 		records = append(records, &kgo.Record{Topic: b.ns.Spec.Source.Topic, Partition: r.Partition, Key: r.Key, Value: r.Value})
 	}
 	return records

@@ -11,6 +11,7 @@ import (
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/report"
+	"amends.dev/amends/stages/generate"
 )
 
 // TestWorkerKilled: a worker that is killed in the middle of a batch, in the middle of a transaction, or right after a
@@ -133,7 +134,7 @@ func TestTwoWorkers(t *testing.T) {
 		b := newBed(t, c, shape{})
 		b.maxBatch = 50
 		b.start(pipeline.Relay, pipeline.View)
-		flow := b.flow(b.generated(options(6_000)))
+		flow := b.flow()
 		first := b.spawn(plan{Stages: []string{pipeline.Worker}})
 		flow.until("the first worker to own all partitions", func() bool { return b.owners() == 1 })
 		second := b.spawn(plan{Stages: []string{pipeline.Worker}})
@@ -144,12 +145,11 @@ func TestTwoWorkers(t *testing.T) {
 		flow.until("the second worker to own all partitions", func() bool { return b.owners() == 1 })
 		moved = b.frontiers()
 		flow.until("every partition to move on again", func() bool { return b.allPast(moved) })
-		flow.rest()
 		r := b.verify(report.Pass)
 		second.stop()
 		n := b.matchesCore()
-		if n.records != 6_000 || r.Counts.Records != 6_000 || n.rejected != 0 || n.repeats != 0 {
-			t.Errorf("%s; verify counted %d", n, r.Counts.Records)
+		if n.records != flow.published || r.Counts.Records != int64(n.records) || n.rejected != 0 || n.repeats != 0 {
+			t.Errorf("%s; %d were published, verify counted %d", n, flow.published, r.Counts.Records)
 		}
 		if epochs := b.number(b.state, `SELECT sum(epoch)::bigint FROM partition_state`); epochs < 4+2+2 {
 			t.Errorf("epochs add up to %d: partitions moved without a new one", epochs)
@@ -184,32 +184,32 @@ func (b *bed) allPast(former []int64) bool {
 	return true
 }
 
-// flow publishes records bit by bit while a test waits.
+// flow publishes a history bit by bit while a test waits.
 type flow struct {
-	b    *bed
-	left []*kgo.Record
+	b         *bed
+	stream    *generate.Stream
+	published int
 }
 
-func (b *bed) flow(records []*kgo.Record) *flow { return &flow{b: b, left: records} }
+// flow is longer than any test waits.
+func (b *bed) flow() *flow {
+	b.t.Helper()
+	stream, err := generate.NewStream(b.ns, options(30_000))
+	b.must(err)
+	return &flow{b: b, stream: stream}
+}
 
-// until publishes a few records at each look, as long as there are some, until is holds.
+// until publishes a few records at each look until is holds. Records must not run out: else none flow while partitions
+// move.
 func (f *flow) until(what string, is func() bool) {
 	f.b.t.Helper()
 	f.b.eventually(what, func() bool {
-		n := min(20, len(f.left))
-		if n > 0 {
-			f.b.cluster.Produce(f.b.t, f.left[:n]...)
-			f.left = f.left[n:]
+		records := f.b.take(f.stream, 15)
+		if len(records) == 0 {
+			f.b.t.Fatalf("the records ran out in the wait for %s", what)
 		}
+		f.b.cluster.Produce(f.b.t, records...)
+		f.published += len(records)
 		return is()
 	})
-}
-
-// rest publishes what is left, which must be something: else records did not flow while partitions moved.
-func (f *flow) rest() {
-	f.b.t.Helper()
-	if len(f.left) == 0 {
-		f.b.t.Error("the records ran out before the workers were done with each other")
-	}
-	f.b.cluster.Produce(f.b.t, f.left...)
 }
