@@ -83,10 +83,8 @@ func (r *reader) Poll(ctx context.Context, max int) (broker.Fetch, error) {
 		switch {
 		case r.next > before: // a failure behind what was delivered waits for the next call
 			return broker.Fetch{Records: records, Next: r.next}, nil
-		case r.failed != nil:
+		case r.failed != nil || ctx.Err() != nil:
 			return broker.Fetch{Next: r.next}, r.takeFailure()
-		case ctx.Err() != nil:
-			return broker.Fetch{Next: r.next}, nil
 		}
 	}
 }
@@ -156,7 +154,7 @@ func (r *reader) appendRecords(records []broker.Record, fetched []*kgo.Record) (
 	return records, nil
 }
 
-// takeFailure returns the failure and forgets it unless it never clears.
+// takeFailure returns the failure, nil where there is none, and forgets it unless it never clears.
 func (r *reader) takeFailure() error {
 	err := r.failed
 	var tooLarge *kgo.ErrDecompressTooLarge
