@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"time"
+
+	"amends.dev/amends/stages/fault"
+)
+
+// idle is a life that cannot be stepped: dead, or frozen inside a call.
+func (l *life) idle() bool { return l.dead || l.frozen }
+
+// arm places the fault of a step.
+func (l *life) arm(f *injection) {
+	l.fault = nil
+	if f != nil {
+		placed := *f
+		l.fault = &placed
+	}
+	clear(l.calls)
+}
+
+// stepped sorts the result of a step. Errors are what the runner backs off from; only a panic-like class is of interest
+// here, and that is persisted, where the checkers see it.
+func (l *life) stepped(progress bool, wake time.Time, err error) (bool, time.Time) {
+	w := l.world
+	w.steps++
+	if l.dead {
+		w.log(l.name, "is dead")
+		return false, time.Time{}
+	}
+	l.fault = nil
+	if err != nil {
+		w.log(l.name, "step failed, class %s: %v", fault.ClassOf(err), err)
+	}
+	return progress, wake
+}
+
+func (w *world) stepWorker(p *workerProcess, lane int, f *injection) (bool, time.Time) {
+	l := p.life
+	if l.idle() {
+		return false, time.Time{}
+	}
+	l.arm(f)
+	return l.stepped(p.lanes[lane].Step(w.ctx))
+}
+
+func (w *world) stepRelay(p *relayProcess, f *injection) (bool, time.Time) {
+	l := p.life
+	if l.idle() || p.relay == nil {
+		return false, time.Time{}
+	}
+	l.arm(f)
+	return l.stepped(p.relay.Step(w.ctx))
+}
+
+func (w *world) stepView(p *viewProcess, partition int, f *injection) (bool, time.Time) {
+	l := p.life
+	if l.idle() {
+		return false, time.Time{}
+	}
+	l.arm(f)
+	return l.stepped(p.views[partition].Step(w.ctx))
+}
