@@ -73,6 +73,9 @@ func New(ctx context.Context, options Options) (*Pipeline, error) {
 		options.Stages = All()
 	}
 	p := &Pipeline{options: options}
+	if err := p.checkTopics(ctx); err != nil {
+		return nil, err
+	}
 	var tasks []run.Task
 	for _, name := range options.Stages {
 		build, ok := map[string]func(context.Context) ([]run.Task, error){
@@ -91,6 +94,18 @@ func New(ctx context.Context, options Options) (*Pipeline, error) {
 	}
 	p.runner = run.New(run.Options{Now: time.Now, Random: rand.Int64N, Log: options.Log}, tasks...)
 	return p, nil
+}
+
+// checkTopics proves that source and output topic still are those that the namespace was applied to (S2, SC28). A stage
+// alone would find out only when it reads or writes, and a worker never where its topic is gone: the group assigns it
+// nothing.
+func (p *Pipeline) checkTopics(ctx context.Context) error {
+	admin, err := kafka.NewAdmin(p.options.Kafka)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	return errors.Join(admin.CheckTopic(ctx, p.source()), admin.CheckTopic(ctx, p.output()))
 }
 
 // Run steps the stages until ctx ends, lets each finish the unit of work it is in, and releases everything.

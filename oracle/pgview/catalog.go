@@ -15,6 +15,9 @@ import (
 
 // Applied implements verify.State.
 func (d *DB) Applied(ctx context.Context, name string) (*verify.Applied, error) {
+	if err := d.checkLayout(ctx, catalogSchema, "catalog"); err != nil {
+		return nil, err
+	}
 	name, err := d.resolve(ctx, name)
 	if err != nil {
 		return nil, err
@@ -25,12 +28,18 @@ func (d *DB) Applied(ctx context.Context, name string) (*verify.Applied, error) 
 		if err != nil {
 			return err
 		}
-		var spec []byte
-		sql := `SELECT spec::text FROM ` + table(catalogSchema, "namespace") + ` WHERE name = $1`
-		if err := tx.QueryRow(ctx, sql, name).Scan(&spec); err != nil {
-			return fmt.Errorf("read the spec of namespace %s: %w", name, err)
+		if err := d.checkLayout(ctx, identity.StateSchema, "namespace"); err != nil {
+			return err
+		}
+		spec, err := specOf(ctx, tx, name)
+		if err != nil {
+			return err
 		}
 		keys, err := stockKeys(ctx, tx, identity.StateSchema)
+		if absent(err) || err == nil && len(keys) == 0 {
+			return fmt.Errorf("%w: the processing state of namespace %s is lost: schema %s has no stock keys; rebuild from the source topic into a new namespace",
+				verify.ErrRefused, name, identity.StateSchema)
+		}
 		if err != nil {
 			return err
 		}
@@ -42,6 +51,21 @@ func (d *DB) Applied(ctx context.Context, name string) (*verify.Applied, error) 
 		return nil
 	})
 	return applied, err
+}
+
+// specOf reads the stored spec of a namespace, if it is of the semantics version that this build implements (R03).
+func specOf(ctx context.Context, tx pgx.Tx, name string) ([]byte, error) {
+	var version int
+	var spec []byte
+	sql := `SELECT semantics_version, spec::text FROM ` + table(catalogSchema, "namespace") + ` WHERE name = $1`
+	if err := tx.QueryRow(ctx, sql, name).Scan(&version, &spec); err != nil {
+		return nil, fmt.Errorf("read the spec of namespace %s: %w", name, err)
+	}
+	if version != manifests.SemanticsVersion {
+		return nil, fmt.Errorf("namespace %s: %w %d; this build implements %d",
+			name, manifests.ErrSemanticsVersion, version, manifests.SemanticsVersion)
+	}
+	return spec, nil
 }
 
 // Identity implements verify.State.

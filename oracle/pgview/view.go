@@ -15,6 +15,9 @@ import (
 // ViewIdentity implements verify.View.
 func (d *DB) ViewIdentity(ctx context.Context, a *verify.Applied) (verify.ViewIdentity, error) {
 	var i verify.ViewIdentity
+	if err := d.checkLayout(ctx, a.ViewSchema, "view"); err != nil {
+		return i, err
+	}
 	sql := `SELECT name, namespace_digest, output_topic, output_topic_id FROM ` + table(a.ViewSchema, "namespace")
 	if err := d.pool.QueryRow(ctx, sql).Scan(&i.Name, &i.Digest, &i.OutputTopic, &i.OutputTopicID); err != nil {
 		return i, fmt.Errorf("read which namespace the view %s shows: %w", a.ViewSchema, err)

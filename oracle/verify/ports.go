@@ -54,7 +54,7 @@ type Progress struct {
 // State is the database of catalog and processing state. Only RequestStop writes.
 type State interface {
 	// Applied finds a namespace; the empty name means the only one there is. Errors wrap ErrNotApplied,
-	// ErrAmbiguousName or manifests.ErrSemanticsVersion where these apply.
+	// ErrAmbiguousName, manifests.ErrSemanticsVersion or ErrRefused (another layout, lost state) where these apply.
 	Applied(ctx context.Context, name string) (*Applied, error)
 	// Identity reads the catalog row again.
 	Identity(ctx context.Context, name string) (Identity, error)
@@ -86,7 +86,7 @@ type ViewIdentity struct {
 
 // View is the database of the view.
 type View interface {
-	// ViewIdentity reads what the view was set up for.
+	// ViewIdentity reads what the view was set up for. Errors wrap ErrRefused where it has another layout.
 	ViewIdentity(ctx context.Context, a *Applied) (ViewIdentity, error)
 	// ViewProgress reads the exclusive frontiers by output partition, and persisted protocol violations.
 	ViewProgress(ctx context.Context, a *Applied) ([]int64, []boundary.Stop, error)

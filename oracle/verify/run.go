@@ -116,10 +116,10 @@ func newRun(deps Deps, options Options, a *Applied, judge engine.Engine) *run {
 	return &run{deps: deps, options: options, applied: a, judge: judge, machine: machine, report: r, began: now, phaseBegan: now}
 }
 
-// drive takes the machine from its first phase to its end. Its error is that of ctx.
+// drive takes the machine from its first phase to its end. Its error is that of ctx, or wraps ErrRefused.
 func (v *run) drive(ctx context.Context) error {
-	if !v.viewBelongs(ctx) {
-		return ctx.Err()
+	if belongs, err := v.viewBelongs(ctx); !belongs {
+		return err
 	}
 	for {
 		v.enter(v.machine.Phase(), "")
@@ -148,23 +148,26 @@ func (v *run) drive(ctx context.Context) error {
 	}
 }
 
-// viewBelongs checks that the view shows the namespace that is verified.
-func (v *run) viewBelongs(ctx context.Context) bool {
+// viewBelongs checks that the view shows the namespace that is verified. Its error is that of ctx, or wraps ErrRefused.
+func (v *run) viewBelongs(ctx context.Context) (bool, error) {
 	v.enter(boundary.PhaseWriter, "")
 	bounded, cancel := context.WithTimeout(ctx, v.options.Timeout)
 	defer cancel()
 	got, err := v.deps.View.ViewIdentity(bounded, v.applied)
+	if errors.Is(err, ErrRefused) {
+		return false, err
+	}
 	if err != nil {
 		v.fail(boundary.PhaseView, err)
-		return false
+		return false, ctx.Err()
 	}
 	a := v.applied
 	want := ViewIdentity{Name: a.Name, Digest: a.Digest, OutputTopic: a.Namespace.Spec.Output.Topic, OutputTopicID: a.OutputTopicID}
 	if got != want {
 		v.incomplete(boundary.PhaseView, false, fmt.Sprintf("the view schema %s shows %+v, not %+v", a.ViewSchema, got, want))
-		return false
+		return false, nil
 	}
-	return true
+	return true, nil
 }
 
 // requestStop asks the lease holder to stop and waits one poll interval. Its error is that of ctx.

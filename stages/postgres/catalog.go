@@ -92,8 +92,9 @@ func (c *Catalog) List(ctx context.Context) ([]Entry, error) {
 	return readEntries(ctx, c.pool, "")
 }
 
-// Load rebuilds a recorded namespace from its stored spec and stock keys, and proves that it has the recorded digests.
-// Errors wrap ErrNotApplied, ErrStateLost, ErrAltered or manifests.ErrSemanticsVersion (R03), or are faults.
+// Load rebuilds a recorded namespace from its stored spec and stock keys, and proves that its state has this build's
+// layout and that it has the recorded digests. Errors wrap ErrNotApplied, ErrStateLost, ErrAltered, *LayoutError or
+// manifests.ErrSemanticsVersion (R03), or are faults.
 func (c *Catalog) Load(ctx context.Context, name string) (*Applied, error) {
 	missing, err := c.missing(ctx)
 	if err != nil {
@@ -101,6 +102,11 @@ func (c *Catalog) Load(ctx context.Context, name string) (*Applied, error) {
 	}
 	if missing {
 		return nil, fmt.Errorf("namespace %s: %w: this database has no namespace", name, ErrNotApplied)
+	}
+	var layout *LayoutError
+	err = CheckLayout(ctx, c.pool, KindNamespace, StateSchema(name))
+	if err != nil && !(errors.As(err, &layout) && layout.Have == 0) { // without a layout it is not applied, or lost
+		return nil, fmt.Errorf("namespace %s: %w", name, err)
 	}
 	tx, err := c.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -124,6 +130,9 @@ func load(ctx context.Context, tx pgx.Tx, name string) (*Applied, error) {
 		return nil, ErrNotApplied
 	}
 	applied := &Applied{Entry: entries[0]}
+	if v := applied.SemanticsVersion; v != manifests.SemanticsVersion { // nothing else of it may be readable here
+		return nil, fmt.Errorf("%w %d; this build implements %d", manifests.ErrSemanticsVersion, v, manifests.SemanticsVersion)
+	}
 	var spec []byte
 	if err := tx.QueryRow(ctx, catalogSpecSQL, name).Scan(&spec); err != nil {
 		return nil, fmt.Errorf("read the stored spec: %w", err)

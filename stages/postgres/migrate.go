@@ -35,11 +35,16 @@ type LayoutError struct {
 	Kind   Kind
 	// Have is the schema's version, 0 where it is not set up; Want is the build's.
 	Have, Want int
+	// Other is the migration that was applied with another text than this build's, empty where there is none.
+	Other string
 }
 
 // Error implements error.
 func (e *LayoutError) Error() string {
 	switch {
+	case e.Other != "":
+		return fmt.Sprintf("schema %s: migration %s/%s was applied with other text than this build has: use the amendsctl that applied it",
+			e.Schema, e.Kind, e.Other)
 	case e.Have == 0:
 		return fmt.Sprintf("schema %s holds no %s: apply the namespace first", e.Schema, e.Kind)
 	case e.Have > e.Want:
@@ -185,8 +190,7 @@ func appliedVersion(ctx context.Context, q querier, migrations []migration, kind
 		}
 		have = version
 		if version >= 1 && version <= len(migrations) && migrations[version-1].digest != digest {
-			return 0, fmt.Errorf("schema %s: migration %s/%s was applied with other text than this build has",
-				schema, kind, migrations[version-1].name)
+			return 0, &LayoutError{Schema: schema, Kind: kind, Have: version, Want: len(migrations), Other: migrations[version-1].name}
 		}
 	}
 	if err := rows.Err(); err != nil {

@@ -93,6 +93,9 @@ func (d database) open(ctx context.Context, schema string) (*postgres.Pool, erro
 
 // explain makes one line of an error of the database.
 func (d database) explain(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", postgres.ErrUnreachable, err)
+	}
 	err = postgres.Explain(err)
 	remedy := "check " + d.setting
 	switch {
@@ -146,8 +149,19 @@ func (c Connections) explainBroker(err error) error {
 // lineError shows an error's text on one line.
 type lineError struct{ err error }
 
-// Error implements error.
-func (e lineError) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
+// Error implements error. A line that says the same as the one before is left out: Postgres is tried twice, with TLS and
+// without.
+func (e lineError) Error() string {
+	var words []string
+	before := ""
+	for line := range strings.SplitSeq(e.err.Error(), "\n") {
+		if line = strings.TrimSpace(line); line != before {
+			words = append(words, strings.Fields(line)...)
+		}
+		before = line
+	}
+	return strings.Join(words, " ")
+}
 
 // Unwrap returns the error.
 func (e lineError) Unwrap() error { return e.err }

@@ -12,6 +12,7 @@ import (
 	"amends.dev/amends/internal/cli/load"
 	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/manifests"
+	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/postgres"
 )
 
@@ -84,13 +85,19 @@ func onlyOne(ctx context.Context, catalog *postgres.Catalog) (string, error) {
 	return "", exit.With(exit.Usage, fmt.Errorf("%d namespaces are applied; choose with -n: %s", len(entries), strings.Join(names, ", ")))
 }
 
-// Refuse gives an error of the catalog its exit code: 5 where the namespace, its layout or its semantics version cannot
-// be used by this build, and nothing was touched; 1 for everything else. nil stays nil.
+// Refuse gives an error of the catalog, or of starting on what it recorded, its exit code: 5 where the namespace, its
+// layout, its semantics version or its topics cannot be used, and nothing was touched; 1 for everything else. nil stays
+// nil.
 func Refuse(err error) error {
 	var layout *postgres.LayoutError
-	if errors.As(err, &layout) || errors.Is(err, postgres.ErrAltered) || errors.Is(err, postgres.ErrStateLost) ||
-		errors.Is(err, manifests.ErrSemanticsVersion) {
+	if errors.As(err, &layout) || errors.Is(err, postgres.ErrAltered) || errors.Is(err, postgres.ErrStateLost) {
 		return exit.With(exit.Refused, oneLine(err))
+	}
+	if errors.Is(err, manifests.ErrSemanticsVersion) {
+		return exit.With(exit.Refused, oneLine(fmt.Errorf("%w; use the amendsctl that applied it", err)))
+	}
+	if errors.Is(err, broker.ErrTopicChanged) {
+		return exit.With(exit.Refused, oneLine(fmt.Errorf("%w; apply a new namespace with topics of its own", err)))
 	}
 	return oneLine(postgres.Explain(err))
 }

@@ -81,7 +81,7 @@ func checkTopic(a *verify.Applied, t *boundary.Topic) error {
 	name := a.Namespace.Spec.Source.Topic
 	switch {
 	case t == nil:
-		return fmt.Errorf("%w: source topic %s does not exist", verify.ErrRefused, name)
+		return fmt.Errorf("%w: source topic %s does not exist any more; apply a new namespace", verify.ErrRefused, name)
 	case t.ID != a.SourceTopicID:
 		return fmt.Errorf("%w: source topic %s was recreated: its topic ID is %s, namespace %s was applied with %s; apply a new namespace",
 			verify.ErrRefused, name, t.ID, a.Name, a.SourceTopicID)
@@ -91,7 +91,7 @@ func checkTopic(a *verify.Applied, t *boundary.Topic) error {
 	}
 	for p, start := range t.Starts {
 		if start > 0 {
-			return fmt.Errorf("%w: source topic %s, partition %d begins at offset %d: earlier records are lost",
+			return fmt.Errorf("%w: source topic %s, partition %d begins at offset %d: earlier records are lost; apply a new namespace with a topic that has its whole history",
 				verify.ErrRefused, name, p, start)
 		}
 	}

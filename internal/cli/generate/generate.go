@@ -14,7 +14,6 @@ import (
 	"amends.dev/amends/internal/cli/connect"
 	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/internal/pipeline"
-	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/generate"
 	"amends.dev/amends/stages/postgres"
 )
@@ -98,10 +97,10 @@ func publish(ctx context.Context, a *app.App, c connect.Connections, selector *c
 
 // refuse gives the error its exit code: another writer, or another topic, is refused.
 func refuse(err error) error {
-	if errors.Is(err, generate.ErrLeaseHeld) || errors.Is(err, broker.ErrTopicChanged) {
-		return exit.With(exit.Refused, err)
+	if errors.Is(err, generate.ErrLeaseHeld) {
+		return exit.With(exit.Refused, fmt.Errorf("%w; wait until it ends, or until its lease expires", err))
 	}
-	return err
+	return connect.Refuse(err)
 }
 
 // progress writes a line now and then where stderr is a terminal; nil elsewhere.

@@ -17,7 +17,6 @@ import (
 	"amends.dev/amends/internal/cli/connect"
 	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/internal/pipeline"
-	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/kafka"
 	"amends.dev/amends/stages/postgres"
 	"amends.dev/amends/stages/run"
@@ -144,7 +143,7 @@ func (o *options) load(ctx context.Context, c connect.Connections) (*postgres.Ap
 
 // refuse gives an error of starting its exit code: a topic or layout that is not the applied one is refused.
 func refuse(err error) error {
-	if errors.Is(err, broker.ErrTopicChanged) || errors.Is(err, kafka.ErrConfig) {
+	if errors.Is(err, kafka.ErrConfig) {
 		return exit.With(exit.Refused, err)
 	}
 	return connect.Refuse(err)

@@ -15,6 +15,7 @@ import (
 	"amends.dev/amends/internal/cli/load"
 	"amends.dev/amends/internal/cli/version"
 	"amends.dev/amends/internal/exit"
+	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/report"
 	"amends.dev/amends/oracle/verify"
 )
@@ -157,10 +158,14 @@ func write(a *app.App, r *report.Report, limit int, asJSON bool) error {
 // Coded gives errors of oracle/verify.Run their exit codes.
 func Coded(err error) error {
 	switch {
+	case errors.Is(err, manifests.ErrSemanticsVersion): // R03
+		return exit.With(exit.Refused, fmt.Errorf("%w; use the amendsctl that applied it", err))
 	case errors.Is(err, verify.ErrRefused):
 		return exit.With(exit.Refused, err)
 	case errors.Is(err, verify.ErrAmbiguousName):
 		return exit.With(exit.Usage, fmt.Errorf("%w (-n)", err))
+	case errors.Is(err, verify.ErrNotApplied):
+		return fmt.Errorf("%w; begin with amendsctl apply", err)
 	default:
 		return err
 	}
