@@ -47,7 +47,7 @@ func execute(a *app.App, args []string, verbs []group) (code exit.Code) {
 		return coded.Code
 	}
 	if code := in.code(); code != exit.OK {
-		out.line(code, "interrupted: "+err.Error())
+		out.line(code, "interrupted: "+joined(err))
 		return code
 	}
 	code = exit.Of(err)
@@ -55,17 +55,22 @@ func execute(a *app.App, args []string, verbs []group) (code exit.Code) {
 		code = exit.Usage
 	}
 	message := err.Error()
+	if code != exit.ManifestInvalid { // which has a line for each fault
+		message = joined(err)
+	}
 	if code == exit.Usage {
-		message = fmt.Sprintf("%s (see '%s --help')", oneLine(message), cmd.CommandPath())
+		message = fmt.Sprintf("%s (see '%s --help')", message, cmd.CommandPath())
 	}
 	out.line(code, message)
 	return code
 }
 
-// oneLine puts the suggestions that cobra sets below an unknown command on its line.
-func oneLine(message string) string {
-	message = strings.Replace(message, "\n\nDid you mean this?\n\t", ", did you mean: ", 1)
-	return strings.ReplaceAll(strings.TrimSpace(message), "\n\t", ", ")
+// joined is an error's text on one line: joined errors and what servers say have several, and cobra puts suggestions
+// below an unknown command.
+func joined(err error) string {
+	text := strings.Replace(strings.TrimSpace(err.Error()), "\n\nDid you mean this?\n\t", ", did you mean: ", 1)
+	text = strings.ReplaceAll(text, "\n\t", ", ")
+	return strings.ReplaceAll(text, "\n", "; ")
 }
 
 // assemble builds the command tree. The returned flag is set once a verb's own code has begun: an error before that

@@ -120,6 +120,7 @@ func failures(a *app.App) []*cobra.Command {
 		nested,
 		required,
 		verb("plain", func(context.Context) error { return errors.New("it broke") }),
+		verb("several", func(context.Context) error { return errors.Join(errors.New("it broke"), errors.New("and so did that")) }),
 		verb("manifest", func(context.Context) error {
 			return exit.With(exit.ManifestInvalid, errors.New("m.yaml:1:1: one\nm.yaml:2:1: two"))
 		}),
