@@ -22,9 +22,6 @@ type event struct {
 	key, value []byte
 }
 
-// data reports whether the event is a visible record.
-func (e *event) data() bool { return e.aborted == 0 && !e.marker }
-
 // String describes the event as a trace shows it.
 func (e *event) String() string {
 	switch {

@@ -28,9 +28,18 @@ type process struct {
 	index int
 	lives int
 	*life
-	// closer ends a life in an orderly way.
-	closer func()
+	// closers are what ends a life in an orderly way.
+	closers []closer
 }
+
+// closer is a stage that gives back what it holds.
+type closer interface{ Close() }
+
+// relayCloser makes a closer of a relay.
+type relayCloser struct{ p *relayProcess }
+
+// Close implements closer. A lease that cannot be given up expires.
+func (c relayCloser) Close() { _ = c.p.relay.Close(c.p.world.ctx) }
 
 // reborn starts the next incarnation.
 func (p *process) reborn(w *world) {
@@ -53,21 +62,17 @@ type workerProcess struct {
 func (w *world) startWorker(p *workerProcess) {
 	p.reborn(w)
 	p.member, p.queued, p.delivered = workertest.NewMember(), nil, nil
-	p.lanes = nil
+	p.lanes, p.closers = nil, nil
 	random := newRandom(w.seed, purposeRun+uint64(p.index)<<4+uint64(p.lives)<<12)
 	for lane := range w.shape.lanes {
-		p.lanes = append(p.lanes, worker.New(worker.Options{
+		stage := worker.New(worker.Options{
 			Config: w.config, Store: w.wraps.outerWorker(w, &workerStore{life: p.life, inner: w.wraps.worker(w, w.state)}),
 			Opener: &opener{life: p.life, inner: w.wraps.source(w.source)}, Membership: p.member,
 			Now: w.now, Random: func(n int64) int64 { return int64(random.below(int(n))) },
 			Lane: lane, Lanes: w.shape.lanes,
 			MaxBatch: w.shape.maxBatch, MaxOutputBytes: w.shape.maxOutputBytes, CacheRows: w.shape.cacheRows,
-		}))
-	}
-	p.closer = func() {
-		for _, lane := range p.lanes {
-			lane.Close()
-		}
+		})
+		p.lanes, p.closers = append(p.lanes, stage), append(p.closers, stage)
 	}
 }
 
@@ -79,7 +84,7 @@ type relayProcess struct {
 
 func (w *world) startRelay(p *relayProcess) {
 	p.reborn(w)
-	p.relay = nil
+	p.relay, p.closers = nil, nil
 	r, err := relay.New(relay.Options{
 		Outbox:    &outboxStore{life: p.life, inner: w.wraps.outbox(w, w.outbox)},
 		Publisher: w.wraps.publisher(w, &publisher{life: p.life}),
@@ -91,7 +96,7 @@ func (w *world) startRelay(p *relayProcess) {
 		return
 	}
 	p.relay = r
-	p.closer = func() { _ = r.Close(w.ctx) } // a lease that cannot be released expires
+	p.closers = []closer{relayCloser{p}}
 }
 
 // viewProcess materializes every output partition.
@@ -102,17 +107,13 @@ type viewProcess struct {
 
 func (w *world) startView(p *viewProcess) {
 	p.reborn(w)
-	p.views = nil
+	p.views, p.closers = nil, nil
 	for partition := range w.namespace.Spec.Output.Partitions {
-		p.views = append(p.views, view.New(view.Options{
+		stage := view.New(view.Options{
 			Config: w.viewConfig, Partition: partition, Store: &viewStore{life: p.life, inner: w.wraps.view(w, w.view)},
 			Opener: &opener{life: p.life, inner: w.output}, Now: w.now, MaxRecords: w.shape.maxRecords,
-		}))
-	}
-	p.closer = func() {
-		for _, v := range p.views {
-			v.Close()
-		}
+		})
+		p.views, p.closers = append(p.views, stage), append(p.closers, stage)
 	}
 }
 
@@ -120,8 +121,10 @@ func (w *world) startView(p *viewProcess) {
 // killed, and what it was about to do never happens.
 func (p *process) restart(orderly bool) {
 	p.world.log(p.name, "is ended, orderly: %v", orderly)
-	if orderly && !p.dead && !p.frozen && p.closer != nil {
-		p.closer()
+	if orderly && !p.dead && !p.frozen {
+		for _, c := range p.closers {
+			c.Close()
+		}
 	}
 	p.life.dead = true
 	p.world.release(p.life)

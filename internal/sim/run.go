@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -15,9 +16,9 @@ import (
 // Failure is what a checker found.
 type Failure struct {
 	// Checker names what found it: one of the checkers, liveness or verdict.
-	Checker string
+	Checker string `json:"checker"`
 	// Detail is one line.
-	Detail string
+	Detail string `json:"detail"`
 }
 
 // Result is what one seed came to.
@@ -76,7 +77,7 @@ func run(ctx context.Context, s *scenario, damage wraps) (*Result, error) {
 	for _, line := range w.trace {
 		fmt.Fprintln(digest, line)
 	}
-	r.Digest = fmt.Sprintf("%x", digest.Sum(nil))
+	r.Digest = hex.EncodeToString(digest.Sum(nil))
 	return r, nil
 }
 

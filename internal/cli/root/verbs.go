@@ -11,6 +11,7 @@ import (
 	"amends.dev/amends/internal/cli/oracle"
 	"amends.dev/amends/internal/cli/plan"
 	"amends.dev/amends/internal/cli/run"
+	"amends.dev/amends/internal/cli/sim"
 	"amends.dev/amends/internal/cli/simulate"
 	"amends.dev/amends/internal/cli/status"
 	"amends.dev/amends/internal/cli/validate"
@@ -30,6 +31,6 @@ func verbs(a *app.App) []group {
 		{"Start here:", []*cobra.Command{demo.New(a), version.New(a)}},
 		{"Declare a namespace:", []*cobra.Command{validate.New(a), plan.New(a), apply.New(a)}},
 		{"Run the pipeline:", []*cobra.Command{generate.New(a), run.New(a), status.New(a)}},
-		{"Check results:", []*cobra.Command{verify.New(a), export.New(a), oracle.New(a), simulate.New(a)}},
+		{"Check results:", []*cobra.Command{verify.New(a), export.New(a), oracle.New(a), simulate.New(a), sim.New(a)}},
 	}
 }
