@@ -10,6 +10,9 @@ import (
 // larger message has a row of its own.
 const maxFramesBytes = 4 << 20
 
+// frameOverhead is the most that framing adds to a message of less than 2 MiB without headers.
+const frameOverhead = 8
+
 // errFrames says that a packed row does not hold what it says it holds.
 var errFrames = errors.New("packed outbox row is damaged")
 
@@ -108,7 +111,9 @@ type packed struct {
 // packer packs messages, in order, into rows that start at consecutive sequences.
 type packer struct {
 	next int64
-	rows []packed
+	// expect is how many framed bytes are still to come, if that is known: rows are then allocated once and not grown.
+	expect int
+	rows   []packed
 }
 
 // add packs one message under the next sequence.
@@ -116,9 +121,10 @@ func (p *packer) add(f Frame) {
 	size := len(f.Key) + len(f.Value)
 	last := len(p.rows) - 1
 	if last < 0 || len(p.rows[last].frames)+size > maxFramesBytes {
-		p.rows = append(p.rows, packed{first: p.next})
+		p.rows = append(p.rows, packed{first: p.next, frames: make([]byte, 0, max(0, min(p.expect, maxFramesBytes+frameOverhead)))})
 		last++
 	}
+	p.expect -= size + frameOverhead
 	row := &p.rows[last]
 	row.frames = appendFrame(row.frames, f)
 	row.count++

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -64,5 +65,33 @@ func writeOutbox(t *testing.T, tx pgx.Tx, partition int32, messages []broker.Mes
 	const insert = `INSERT INTO outbox (partition, first_seq, count, frames) VALUES ($1, $2, $3, $4)`
 	if _, err = tx.Exec(t.Context(), insert, partition, row.first, row.count, row.frames); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPendingIsBoundedInBytes: what one reading holds in memory has a bound, however large the messages are. Ten rows of
+// 4 MiB take two readings, and nothing is left out between them.
+func TestPendingIsBoundedInBytes(t *testing.T) {
+	const rows, size = 10, 4 << 20
+	h := openOutbox(t)
+	for i := range rows {
+		h.Prepare(t, 0, []broker.Message{{Key: []byte("k"), Value: bytes.Repeat([]byte{byte(i)}, size)}})()
+	}
+	next := int64(1)
+	var readings []int
+	for next <= rows {
+		envelopes, err := h.Outbox.Pending(t.Context(), 0, next, 1000)
+		if err != nil || len(envelopes) == 0 {
+			t.Fatalf("%d envelopes from %d, %v", len(envelopes), next, err)
+		}
+		for _, e := range envelopes {
+			if e.Seq != next || len(e.Value) != size || e.Value[0] != byte(next-1) {
+				t.Fatalf("sequence %d where %d was expected", e.Seq, next)
+			}
+			next++
+		}
+		readings = append(readings, len(envelopes))
+	}
+	if len(readings) != 2 {
+		t.Errorf("readings of %v envelopes", readings)
 	}
 }

@@ -152,6 +152,9 @@ func (u *workerUnit) finish(ctx context.Context, c *ledger.Changes) error {
 	}
 	pack := packer{next: u.outboxNext}
 	for _, e := range c.Envelopes {
+		pack.expect += len(e.Key) + len(e.Value) + frameOverhead
+	}
+	for _, e := range c.Envelopes {
 		pack.add(Frame{Key: e.Key, Value: e.Value})
 	}
 	args := make([]any, 0, 29)
