@@ -32,6 +32,7 @@ type options struct {
 	folder                   string
 	records                  int64
 	seed                     uint64
+	elsewhere                bool // the folder is not the default one
 	keepRunning, reset       bool
 	download                 bool
 	brokerPort, postgresPort int
@@ -47,8 +48,9 @@ func New(a *app.App) *cobra.Command {
 		Long: "demo starts a private Postgres and an embedded broker in a local folder, applies the example manifest, publishes\n" +
 			"a history with amendments, cancellations and backdated transactions, runs all stages, verifies the balances\n" +
 			"against an independent recomputation, and prints the verdict with one amendment as it went through.\n\n" +
-			"The folder keeps the data: a second demo verifies it again, --reset starts anew.",
-		Args: cobra.NoArgs,
+			"The folder keeps the data, also of an interrupted demo: the next one goes on from there, --reset starts anew.",
+		Example: "  amendsctl demo\n  amendsctl demo --keep-running\n  amendsctl demo --reset --records 100000",
+		Args:    cobra.NoArgs,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.folder, "data", filepath.Join(".amends", "demo"), "folder for the demo's data")
@@ -61,14 +63,14 @@ func New(a *app.App) *cobra.Command {
 	f.IntVar(&o.postgresPort, "postgres-port", 0, "port of the private Postgres, 0 for a free one")
 	connections := connect.Register(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if o.records < 1 {
-			return exit.With(exit.Usage, fmt.Errorf("--records %d: want at least 1", o.records))
+		if err := o.check(); err != nil {
+			return exit.With(exit.Usage, err)
 		}
 		output, err := cmd.Flags().GetString("output")
 		if err != nil {
 			return err
 		}
-		o.json = output == "json"
+		o.json, o.elsewhere = output == "json", cmd.Flags().Changed("data")
 		given, err := connections.Resolve(a)
 		if err != nil {
 			return err
@@ -76,6 +78,25 @@ func New(a *app.App) *cobra.Command {
 		return o.run(cmd.Context(), a, given)
 	}
 	return cmd
+}
+
+// check finds values that no demo can run with.
+func (o *options) check() error {
+	if o.folder == "" {
+		return errors.New("--data: want a folder")
+	}
+	if o.records < 1 {
+		return fmt.Errorf("--records %d: want at least 1", o.records)
+	}
+	for _, port := range []struct {
+		flag  string
+		value int
+	}{{"--broker-port", o.brokerPort}, {"--postgres-port", o.postgresPort}} {
+		if port.value < 0 || port.value > 65535 {
+			return fmt.Errorf("%s %d: want 1 to 65535, or 0 for a free one", port.flag, port.value)
+		}
+	}
+	return nil
 }
 
 // run brings the servers up, shows the demo and takes them down again.
@@ -91,15 +112,26 @@ func (o *options) run(ctx context.Context, a *app.App, given connect.Connections
 	if err := prepare(o.folder); err != nil {
 		return err
 	}
-	show := newProgress(a)
+	show := newProgress(a, o.json)
 	show.say("starting servers in %s", o.folder)
-	s, err := start(ctx, o, given)
+	s, err := start(ctx, o, given, show)
 	if err != nil {
-		return err
+		return o.interrupted(ctx, err)
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	d := &demo{app: a, options: o, connections: s.connections, progress: show}
-	return d.show(ctx)
+	err = d.show(ctx)
+	show.clear()
+	return o.interrupted(ctx, err)
+}
+
+// interrupted says with an error that comes from an interruption what became of the data. A verdict stays one.
+func (o *options) interrupted(ctx context.Context, err error) error {
+	var coded *exit.Coded
+	if err == nil || ctx.Err() == nil || errors.As(err, &coded) {
+		return err
+	}
+	return fmt.Errorf("%w; what was published is kept in %s: the next demo goes on from there, --reset starts anew", err, o.folder)
 }
 
 // demo is one run on servers that are up.
@@ -153,11 +185,11 @@ func (d *demo) show(ctx context.Context) error {
 		return err
 	}
 	if err := d.readAmendment(ctx); err != nil {
-		return err
+		return fmt.Errorf("read the amendment from the output topic: %w", err)
 	}
 	d.progress.clear()
 	if err := d.print(); err != nil {
-		return err
+		return fmt.Errorf("print the summary: %w", err)
 	}
 	if d.options.keepRunning && ctx.Err() == nil {
 		d.progress.say("running; Ctrl-C stops it and keeps the data")
@@ -179,6 +211,9 @@ func (d *demo) apply(ctx context.Context) (*postgres.Pool, error) {
 	}
 	defer closeDeps()
 	plan, err := apply.Do(ctx, deps, ns)
+	if errors.Is(err, apply.ErrRefused) {
+		return nil, exit.With(exit.Refused, err)
+	}
 	if err != nil {
 		return nil, connect.Refuse(err)
 	}
@@ -220,11 +255,14 @@ func (d *demo) generate(ctx context.Context, pool *postgres.Pool, holder string)
 		Progress: func(published, total int64) { d.progress.stages(published, total, d.stages.Status()) },
 	})
 	if err != nil {
-		return fmt.Errorf("generate: %w", err)
+		return fmt.Errorf("published %d of %d records: %w", generated.Counts.Total(), o.Count, err)
 	}
 	d.generated = &generated
 	return nil
 }
+
+// reportFile is where the report is kept in the folder.
+const reportFile = "report.json"
 
 // verify runs verify --quiesce and keeps the report in the folder.
 func (d *demo) verify(ctx context.Context) error {
@@ -241,7 +279,7 @@ func (d *demo) verify(ctx context.Context) error {
 	if err != nil {
 		return verify.Coded(err)
 	}
-	file, err := os.Create(filepath.Join(d.options.folder, "report.json"))
+	file, err := os.Create(filepath.Join(d.options.folder, reportFile))
 	if err != nil {
 		return fmt.Errorf("keep the report: %w", err)
 	}

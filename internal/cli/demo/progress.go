@@ -3,10 +3,12 @@ package demo
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/pipeline"
 	"amends.dev/amends/stages/run"
 )
 
@@ -26,8 +28,14 @@ type progress struct {
 	drawn bool
 }
 
-func newProgress(a *app.App) *progress {
-	return &progress{out: a.Stderr, tty: a.StderrTTY, now: a.Now}
+// newProgress returns the progress of one demo. A quiet one writes nothing: under -o json stderr holds an error or
+// nothing.
+func newProgress(a *app.App, quiet bool) *progress {
+	p := &progress{out: a.Stderr, tty: a.StderrTTY, now: a.Now}
+	if quiet {
+		p.out = io.Discard
+	}
+	return p
 }
 
 // say writes one lasting line.
@@ -51,7 +59,10 @@ func (p *progress) stages(published, total int64, status []run.Status) {
 
 // phase shows what the verification is doing.
 func (p *progress) phase(phase, detail string, status []run.Status) {
-	p.update(fmt.Sprintf("verify %s: %s · %s", phase, detail, frontiers(status)))
+	if detail != "" {
+		detail = ": " + detail
+	}
+	p.update(fmt.Sprintf("verifying (%s%s) · %s", phase, detail, frontiers(status)))
 }
 
 // update redraws the line, or now and then writes one.
@@ -70,23 +81,27 @@ func (p *progress) update(line string) {
 	_, _ = fmt.Fprintln(p.out, line)
 }
 
-// frontiers are the sums of the stages' frontiers: positions of worker and view, sequences of the relay.
+// frontiers are what each stage has done so far, over all its partitions: the worker's records, and the outputs that
+// the relay has published and the view has applied. What stalls says why.
 func frontiers(status []run.Status) string {
-	var order []string
-	sums := map[string]int64{}
+	var stages, stalls []string
+	done := map[string]int64{}
 	for _, s := range status {
-		if _, ok := sums[s.Stage]; !ok {
-			order = append(order, s.Stage)
+		if !slices.Contains(stages, s.Stage) {
+			stages = append(stages, s.Stage)
 		}
-		sums[s.Stage] += s.Frontier
+		if s.Stage == pipeline.Relay {
+			s.Frontier = max(s.Frontier-1, 0) // outbox sequences begin at 1
+		}
+		done[s.Stage] += s.Frontier
 		if s.Stall != nil {
-			order = append(order, fmt.Sprintf("%s partition %d stalled: %s", s.Stage, s.Partition, s.Stall.Reason))
+			stalls = append(stalls, fmt.Sprintf("%s partition %d stalled: %s", s.Stage, s.Partition, s.Stall.Reason))
 		}
 	}
-	for i, stage := range order {
-		if n, ok := sums[stage]; ok {
-			order[i] = fmt.Sprintf("%s %d", stage, n)
-		}
+	unit := map[string]string{pipeline.Worker: "records", pipeline.Relay: "outputs", pipeline.View: "outputs"}
+	var parts []string
+	for _, stage := range stages {
+		parts = append(parts, fmt.Sprintf("%s %d %s", stage, done[stage], unit[stage]))
 	}
-	return strings.Join(order, " · ")
+	return strings.Join(append(parts, stalls...), " · ")
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"amends.dev/amends/internal/cli/connect"
@@ -35,15 +37,29 @@ func reset(folder string) error {
 		return exit.With(exit.Refused, fmt.Errorf("%s is not a folder of the demo (it has no file %s); remove it yourself, or name another with --data", folder, markerFile))
 	}
 	lock, err := embedded.Start(filepath.Join(folder, "broker"), 0)
-	if err != nil {
+	if errors.Is(err, embedded.ErrHeld) {
 		return held(folder, err)
 	}
-	lock.Stop()
-	if err := os.RemoveAll(folder); err != nil {
-		return fmt.Errorf("remove the demo's folder: %w", err)
+	if err == nil { // else the broker's data are damaged, and to be removed all the more
+		lock.Stop()
 	}
-	return nil
+	for try := 1; ; try++ {
+		err := os.RemoveAll(folder)
+		if err == nil {
+			return nil
+		}
+		if try == removeTries { // the Postgres of a killed demo writes for a moment longer
+			return fmt.Errorf("remove the demo's folder: %w", err)
+		}
+		time.Sleep(removePause)
+	}
 }
+
+// How often, and how far apart, reset tries to remove a folder.
+const (
+	removeTries = 10
+	removePause = 300 * time.Millisecond
+)
 
 // held gives a folder that another process uses its exit code.
 func held(folder string, err error) error {
@@ -56,14 +72,18 @@ func held(folder string, err error) error {
 // prepare makes the folder and its mark.
 func prepare(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("make the demo's folder: %w", err)
+		return fmt.Errorf("make the demo's folder: %w; name another with --data", err)
 	}
 	mark := filepath.Join(folder, markerFile)
 	if _, err := os.Stat(mark); err == nil {
 		return nil
 	}
-	if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
-		return exit.With(exit.Refused, errors.Join(err, fmt.Errorf("%s is not empty and not a folder of the demo; name another with --data", folder)))
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return fmt.Errorf("read the demo's folder: %w; name another with --data", err)
+	}
+	if len(entries) > 0 {
+		return exit.With(exit.Refused, fmt.Errorf("%s is not empty and not a folder of the demo; name another with --data", folder))
 	}
 	if err := os.WriteFile(mark, []byte("This folder belongs to `amendsctl demo`; `amendsctl demo --reset` removes it.\n"), 0o644); err != nil {
 		return fmt.Errorf("mark the demo's folder: %w", err)
@@ -72,47 +92,65 @@ func prepare(folder string) error {
 }
 
 // start brings up what was not given: an embedded broker, whose lock guards the whole folder, and a private Postgres.
-func start(ctx context.Context, o *options, given connect.Connections) (s *servers, err error) {
+func start(ctx context.Context, o *options, given connect.Connections, show *progress) (s *servers, err error) {
 	s = &servers{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	database, brokers := given.StateURL(), given.Kafka
 	if s.broker, err = embedded.Start(filepath.Join(o.folder, "broker"), o.brokerPort); err != nil {
-		return s, held(o.folder, err)
+		return s, inUse("--broker-port", held(o.folder, err))
 	}
+	env := ""
+	database, brokers := given.StateURL(), given.Kafka
 	if len(brokers.Brokers) == 0 {
 		brokers = kafka.Config{Brokers: s.broker.Addresses()}
+		env += fmt.Sprintf("export AMENDS_BROKERS='%s'\n", strings.Join(brokers.Brokers, ","))
 	}
 	if database == "" {
-		s.postgres, err = pgserver.Start(ctx, pgserver.Options{
-			Dir: filepath.Join(o.folder, "postgres"), TCP: true, Port: o.postgresPort, Download: o.download,
-		})
-		if errors.Is(err, pgserver.ErrMissing) {
-			return s, fmt.Errorf("%w; --download-postgres fetches one into the demo's folder", err)
-		}
-		if err != nil {
-			return s, fmt.Errorf("start the demo's Postgres: %w", err)
+		if s.postgres, err = o.startPostgres(ctx, show); err != nil {
+			return s, err
 		}
 		database = s.postgres.TCPURL("postgres")
+		env += fmt.Sprintf("export AMENDS_DATABASE_URL='%s'\n", database)
 	}
-	view := given.ViewURL()
-	if given.StateURL() == "" {
-		view = ""
+	s.connections = connect.To(database, given.ViewURL(), brokers)
+	// Only what the demo itself brought up: other connections, and their secrets, are the user's to keep.
+	if err := os.WriteFile(filepath.Join(o.folder, "env"), []byte(env), 0o600); err != nil {
+		return s, fmt.Errorf("write the demo's connections: %w", err)
 	}
-	s.connections = connect.To(database, view, brokers)
-	return s, s.writeEnv(filepath.Join(o.folder, "env"), database, brokers)
+	return s, nil
 }
 
-// writeEnv leaves the connections where a shell can take them from. It holds the private server's password.
-func (s *servers) writeEnv(file, database string, brokers kafka.Config) error {
-	text := fmt.Sprintf("export AMENDS_DATABASE_URL='%s'\nexport AMENDS_BROKERS='%s'\n", database, brokers.Brokers[0])
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write the demo's connections: %w", err)
+// startPostgres starts the private server.
+func (o *options) startPostgres(ctx context.Context, show *progress) (*pgserver.Server, error) {
+	server, err := pgserver.Start(ctx, pgserver.Options{
+		Dir: filepath.Join(o.folder, "postgres"), TCP: true, Port: o.postgresPort, Download: o.download,
+	})
+	if err != nil {
+		return nil, explainPostgres(err)
 	}
-	return nil
+	for _, folder := range server.Opened() {
+		show.say("made %s passable for other users (chmod o+x): Postgres does not run as root", folder)
+	}
+	return server, nil
+}
+
+// explainPostgres adds to an error of starting the private server what to do.
+func explainPostgres(err error) error {
+	if errors.Is(err, pgserver.ErrMissing) {
+		return fmt.Errorf("%w; --download-postgres fetches one into the demo's folder, --database-url takes one of your own", err)
+	}
+	return inUse("--postgres-port", err)
+}
+
+// inUse tells with a port that is in use which flag chooses another.
+func inUse(flag string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; choose another with %s, or 0 for a free one", err, flag)
+	}
+	return err
 }
 
 // stop ends what start brought up. Everything acknowledged stays in the folder.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"amends.dev/amends/internal/exit"
@@ -24,78 +25,119 @@ type summary struct {
 
 // print writes the outcome to stdout.
 func (d *demo) print() error {
-	w := d.app.Stdout
 	if d.options.json {
-		s := summary{Status: d.report.Status, ExitCode: d.report.ExitCode, Records: d.report.Counts.Records,
-			H: d.report.Source.End, O: d.report.Output.End, Folder: d.options.folder, Counts: map[string]int64{}}
-		if d.generated != nil {
-			s.Counts = d.generated.Counts.Map()
-		}
-		encoder := json.NewEncoder(w)
+		encoder := json.NewEncoder(d.app.Stdout)
+		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(s)
+		return encoder.Encode(d.summary())
 	}
 	if d.report.ExitCode != exit.OK {
-		return report.Text(w, d.report, 20)
+		return report.Text(d.app.Stdout, d.report, listed)
 	}
-	_, _ = fmt.Fprintf(w, "%s: %s\n\n", d.report.Status, report.Verdict(d.report))
+	var text strings.Builder
+	if err := d.tell(&text); err != nil {
+		return err
+	}
+	_, err := io.WriteString(d.app.Stdout, text.String())
+	return err
+}
+
+// listed is how many differences, conflicts or rejections of each kind the demo lists; its report.json has more.
+const listed = 20
+
+// summary is the outcome for programs.
+func (d *demo) summary() summary {
+	s := summary{Status: d.report.Status, ExitCode: d.report.ExitCode, Records: d.report.Counts.Records,
+		H: d.report.Source.End, O: d.report.Output.End, Folder: d.options.folder, Counts: map[string]int64{}}
 	if d.generated != nil {
-		_, _ = fmt.Fprintf(w, "  history   %s\n", history(d.generated.Counts))
+		s.Counts = d.generated.Counts.Map()
 	}
-	_, _ = fmt.Fprintf(w, "  H         %v of %s: the source history that was judged\n", d.report.Source.End, d.report.Source.Topic)
-	_, _ = fmt.Fprintf(w, "  O         %v of %s: the outputs that the view has applied\n", d.report.Output.End, d.report.Output.Topic)
-	_, _ = fmt.Fprintf(w, "  judge     engine %s, which shares no code with the %s that built the view\n\n", d.report.Engine, d.report.BuiltBy)
+	return s
+}
+
+// tell is the outcome of a demo that passed, for people. Errors are those of w.
+func (d *demo) tell(w io.Writer) error {
+	p := &printer{w: w}
+	p.line("%s: %s", d.report.Status, report.Verdict(d.report))
+	p.line("")
+	if d.generated != nil {
+		p.line("  history   %s", history(d.generated.Counts))
+	}
+	p.line("  H         %v of %s: the source history that was judged", d.report.Source.End, d.report.Source.Topic)
+	p.line("  O         %v of %s: the outputs that the view has applied", d.report.Output.End, d.report.Output.Topic)
+	p.line("  judge     engine %s, which shares no code with the %s that built the view", d.report.Engine, d.report.BuiltBy)
+	p.line("")
 	if d.amendment != nil {
-		if err := d.printAmendment(w); err != nil {
-			return err
-		}
+		d.amendment.tell(p)
 	}
-	return d.printNext(w)
+	d.tellNext(p)
+	return p.err
 }
 
-// history is the records by class, in words.
+// printer writes lines until the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+// history is the records by class, in words. A backdated record corrects no earlier one, but days that were published.
 func history(counts generate.Counts) string {
-	words := map[generate.Class]string{
-		generate.Backdate: "backdated", generate.Amend: "amended", generate.Move: "moved to another day", generate.Cancel: "cancelled",
-	}
-	var parts []string
-	corrections := int64(0)
-	for class, n := range counts {
-		if word := words[generate.Class(class)]; word != "" && n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, word))
-			corrections += n
-		}
-	}
-	return fmt.Sprintf("%d records, of them %d corrections: %s", counts.Total(), corrections, strings.Join(parts, ", "))
+	corrections := counts[generate.Amend] + counts[generate.Move] + counts[generate.Cancel]
+	return fmt.Sprintf("%d records: %d corrections (%d amended, %d moved to another day, %d cancelled), %d backdated",
+		counts.Total(), corrections, counts[generate.Amend], counts[generate.Move], counts[generate.Cancel], counts[generate.Backdate])
 }
 
-// printAmendment shows SC02 as it went through the output topic.
-func (d *demo) printAmendment(w io.Writer) error {
-	key := d.amendment.key
-	_, _ = fmt.Fprintf(w, "  One amendment as it was published (%s in %s, opening %d, reorder below %d):\n"+
-		"  the first day's issue of 50 is corrected to 30.\n\n", key.Item, key.Location, key.OpeningBalance, key.ReorderThreshold)
-	if err := d.amendment.print(w); err != nil {
-		return err
+// tell shows SC02 as it went through the output topic.
+func (a *amendment) tell(p *printer) {
+	p.line("  One amendment as it was published (%s in %s, opening %d, reorder below %d):",
+		a.key.Item, a.key.Location, a.key.OpeningBalance, a.key.ReorderThreshold)
+	p.line("  the first day's issue of 50 is corrected to 30, which repairs every later day.")
+	p.line("")
+	for _, row := range a.table() {
+		p.line("%s", row)
 	}
-	_, err := fmt.Fprintln(w)
-	return err
+	p.line("")
 }
 
-// printNext says what to try next.
-func (d *demo) printNext(w io.Writer) error {
+// tellNext says what to try next.
+func (d *demo) tellNext(p *printer) {
 	if d.options.keepRunning {
-		_, err := fmt.Fprintf(w, "  Servers and stages keep running. In another terminal:\n\n"+
-			"    . %s/env\n"+
-			"    amendsctl status -n %[2]s\n"+
-			"    amendsctl generate -n %[2]s --seed 2 --count 5000\n"+
-			"    amendsctl verify -n %[2]s --quiesce\n"+
-			"    psql \"$AMENDS_DATABASE_URL\" -c 'SELECT * FROM \"%[3]s\".balances_certified LIMIT 10'\n\n",
-			d.options.folder, d.applied.Name, d.applied.ViewSchema)
-		return err
+		p.line("  Servers and stages keep running. In another terminal:")
+		p.line("")
+		p.line("    . %s", shellQuote(filepath.Join(d.options.folder, "env")))
+		p.line("    amendsctl status -n %s", d.applied.Name)
+		p.line("    amendsctl generate -n %s --seed 2 --count 5000", d.applied.Name)
+		p.line("    amendsctl verify -n %s --quiesce", d.applied.Name)
+		p.line(`    psql "$AMENDS_DATABASE_URL" -c 'SELECT * FROM "%s".balances_certified LIMIT 10'`, d.applied.ViewSchema)
+		p.line("")
+	} else {
+		data := ""
+		if d.options.elsewhere {
+			data = " --data " + shellQuote(d.options.folder)
+		}
+		p.line("  What to try next")
+		p.line("")
+		p.line("    amendsctl demo%s --keep-running   servers and stages stay up; query, generate, verify", data)
+		p.line("    amendsctl demo%s --reset          a new history from the start", data)
+		p.line("")
+		p.line("  The full report is in %s.", filepath.Join(d.options.folder, reportFile))
 	}
-	_, err := fmt.Fprintf(w, "  What to try next\n\n"+
-		"    amendsctl demo --keep-running   servers and stages stay up; query, generate, verify\n"+
-		"    amendsctl demo --reset          a new history from the start\n"+
-		"    the full report                 %s/report.json\n", d.options.folder)
-	return err
+	p.line("  In a clone, amendsctl is: go run ./cmd/amendsctl")
+}
+
+// shellQuote makes one word of a path for a shell, as it is where nothing in it is special.
+func shellQuote(path string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+@%", r)
+	}
+	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
