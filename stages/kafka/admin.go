@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -80,7 +81,9 @@ func (a *Admin) Describe(ctx context.Context, topic string) (*broker.TopicInfo, 
 
 // Create implements broker.Admin. Where the topic already exists the error wraps ErrTopicExists.
 func (a *Admin) Create(ctx context.Context, topic string, partitions int32) (*broker.TopicInfo, error) {
-	response, err := a.admin.CreateTopic(ctx, partitions, -1, unlimited(), topic)
+	configs, size := unlimited(), strconv.Itoa(createdMessageBytes)
+	configs[messageSizeConfig] = &size
+	response, err := a.admin.CreateTopic(ctx, partitions, -1, configs, topic)
 	switch {
 	case errors.Is(err, kerr.TopicAlreadyExists):
 		return nil, fmt.Errorf("create topic %s: %w", topic, ErrTopicExists)

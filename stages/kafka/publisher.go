@@ -29,7 +29,9 @@ type Publisher struct {
 	config  Config
 	topic   Topic
 	timeout time.Duration
-	client  *kgo.Client
+	// batchBytes bounds a batch as the topic does.
+	batchBytes int32
+	client     *kgo.Client
 	// verified says that the topic ID was found unchanged after this client's first use. Topic IDs never come back, so
 	// the client, which keeps the ID it first saw, cannot have seen another one.
 	verified bool
@@ -38,15 +40,16 @@ type Publisher struct {
 // NewPublisher connects and checks the topic's identity. Delivery of one Publish ends after timeout, also when the
 // broker is away.
 func NewPublisher(ctx context.Context, config Config, topic Topic, timeout time.Duration) (*Publisher, error) {
-	p := &Publisher{config: config, topic: topic, timeout: timeout}
-	if err := p.connect(); err != nil {
+	client, err := config.client()
+	if err != nil {
 		return nil, err
 	}
-	if err := topic.check(ctx, p.client); err != nil {
-		p.client.Close()
+	defer client.Close()
+	if err := topic.check(ctx, client); err != nil {
 		return nil, fmt.Errorf("publish to %s: %w", topic.Name, err)
 	}
-	return p, nil
+	p := &Publisher{config: config, topic: topic, timeout: timeout, batchBytes: messageLimit(ctx, client, topic.Name)}
+	return p, p.connect()
 }
 
 // Close drops the connection. Nothing is in flight between two calls of Publish.
@@ -75,6 +78,10 @@ func (p *Publisher) Publish(ctx context.Context, messages []broker.Message) []br
 	if p.deliver(ctx, messages, acks) {
 		if err := p.verify(ctx, acks); err != nil {
 			return failAll(acks, err)
+		}
+		if tooLarge(acks) { // the limit may have been raised meanwhile
+			p.batchBytes = messageLimit(ctx, p.client, p.topic.Name)
+			p.Close()
 		}
 		return acks
 	}
@@ -128,6 +135,7 @@ func (p *Publisher) connect() error {
 		kgo.RecordDeliveryTimeout(p.timeout),
 		kgo.ProducerLinger(0),
 		kgo.MaxBufferedRecords(maxBuffered),
+		kgo.ProducerBatchMaxBytes(p.batchBytes),
 		kgo.MetadataMaxAge(publisherMetadataAge),
 	)
 	if err != nil {

@@ -1,9 +1,11 @@
 package kafka_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -156,5 +158,48 @@ func TestPublishOverBrokerKill(t *testing.T) {
 	server.Restart(t)
 	kafkatest.Eventually(t, "publishing to work again", func() bool {
 		return p.Publish(within(t, bound), one)[0].Err == nil
+	})
+}
+
+// TestPublishLargeMessages: a topic that Create made takes the status of a key with tens of thousands of ambiguous
+// revisions (R10), and readers get it. Where a topic takes less, batches of small messages fit all the same, a message that
+// does not says what to do, and goes through once the limit was raised.
+func TestPublishLargeMessages(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, c *kafkatest.Cluster) {
+		info, err := admin(t, c).Create(within(t, bound), kafkatest.UniqueName(t, "large"), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		large := make([]byte, 6<<20) // random bytes do not compress
+		random := rand.NewChaCha8([32]byte{1})
+		_, _ = random.Read(large)
+		topic := kafka.Topic{Name: info.Name, ID: info.ID, Partitions: 1}
+		acks := publisher(t, c, topic, bound).Publish(within(t, bound), []broker.Message{{Value: large}, {Value: []byte("next")}})
+		if err := errors.Join(acks[0].Err, acks[1].Err); err != nil {
+			t.Fatal(err)
+		}
+		got := readTo(t, open(t, c, topic, 0, 0), 10, 2)
+		if !bytes.Equal(got[0].Value, large) || string(got[1].Value) != "next" {
+			t.Fatalf("read %d and %d bytes", len(got[0].Value), len(got[1].Value))
+		}
+
+		name := kafkatest.UniqueName(t, "small")
+		c.CreateTopic(t, name, 1, map[string]string{"max.message.bytes": "20000"})
+		p := publisher(t, c, identity(t, c, name), bound)
+		many := make([]broker.Message, 100)
+		for i := range many {
+			many[i] = broker.Message{Value: large[i*1000 : (i+1)*1000]}
+		}
+		for i, ack := range p.Publish(within(t, bound), many) {
+			if ack.Err != nil || ack.Offset != int64(i) {
+				t.Fatalf("message %d of 1,000 bytes: %+v", i, ack)
+			}
+		}
+		message := []broker.Message{{Value: large[:50_000]}}
+		if err := p.Publish(within(t, bound), message)[0].Err; err == nil || !strings.Contains(err.Error(), "raise max.message.bytes") {
+			t.Fatalf("message above the limit: %v", err)
+		}
+		c.SetConfigs(t, name, map[string]string{"max.message.bytes": "100000"})
+		kafkatest.Eventually(t, "the message to fit", func() bool { return p.Publish(within(t, bound), message)[0].Err == nil })
 	})
 }
