@@ -9,6 +9,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+const (
+	// named are item and location of a row joined to its stock_key k. A row whose key has no name is shown under the
+	// empty item, which no configured key has: left out, it would not be found.
+	named = `coalesce(k.item, ''), coalesce(k.location, 'key_id ' || key_id)`
+	// byName sorts such rows by bytes.
+	byName = `coalesce(k.item, '') COLLATE "C", coalesce(k.location, 'key_id ' || key_id) COLLATE "C"`
+)
+
 // querier is what pools and transactions have in common.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)

@@ -94,9 +94,9 @@ func (e evidence) Quarantine(ctx context.Context) iter.Seq2[compare.Rejected, er
 
 // Conflicts implements verify.Evidence.
 func (e evidence) Conflicts(ctx context.Context) iter.Seq2[projection.Conflict, error] {
-	sql := `SELECT k.item, k.location, c.txn_id, c.revision
-		FROM ` + table(e.schema, "conflict") + ` c JOIN ` + table(e.schema, "stock_key") + ` k USING (key_id)
-		ORDER BY k.item COLLATE "C", k.location COLLATE "C", c.txn_id COLLATE "C", c.revision`
+	sql := `SELECT ` + named + `, c.txn_id, c.revision
+		FROM ` + table(e.schema, "conflict") + ` c LEFT JOIN ` + table(e.schema, "stock_key") + ` k USING (key_id)
+		ORDER BY ` + byName + `, c.txn_id COLLATE "C", c.revision`
 	return stream(ctx, e.tx, "the conflict evidence", scanConflict, sql)
 }
 
@@ -112,18 +112,17 @@ type kept struct {
 }
 
 // blob identifies the raw bytes by what is really kept. Bytes that are there are digested anew; where they ought to be
-// there and are not, or contradict the row's own length or digest, the blob has no digest and so equals nothing.
+// there and are not, or contradict the row's own length or digest, the blob has a length without a digest and so equals
+// nothing, null included.
 func (k kept) blob() compare.Blob {
 	whole := verify.Blob(k.bytes)
 	switch {
-	case k.bytes != nil && k.length == whole.Length && hex.EncodeToString(k.digest) == whole.SHA256:
+	case k.length == whole.Length && hex.EncodeToString(k.digest) == whole.SHA256:
 		return whole
-	case k.bytes == nil && k.length < 0:
-		return compare.Blob{Length: k.length}
 	case k.bytes == nil && k.length > keptBytes:
 		return compare.Blob{Length: k.length, SHA256: hex.EncodeToString(k.digest)}
 	default:
-		return compare.Blob{Length: k.length}
+		return compare.Blob{Length: max(k.length, whole.Length, 0)}
 	}
 }
 

@@ -82,8 +82,7 @@ func (v viewSnapshot) Balances(ctx context.Context) iter.Seq2[projection.Balance
 	scan := func(rows pgx.Rows, b *projection.Balance) error {
 		return rows.Scan(&b.Item, &b.Location, &b.Day, &b.Close)
 	}
-	return stream(ctx, v.tx, "the view's balances", scan, `SELECT item, location, `+day+`, close
-		FROM `+table(v.applied.ViewSchema, "balances")+` `+byKeyAndDay)
+	return stream(ctx, v.tx, "the view's balances", scan, v.facts("balances", "balance", "close"))
 }
 
 // Alerts implements verify.ViewSnapshot: what users read, through the same SQL view.
@@ -91,8 +90,19 @@ func (v viewSnapshot) Alerts(ctx context.Context) iter.Seq2[projection.Alert, er
 	scan := func(rows pgx.Rows, a *projection.Alert) error {
 		return rows.Scan(&a.Item, &a.Location, &a.Day, &a.Close, &a.Threshold)
 	}
-	return stream(ctx, v.tx, "the view's alerts", scan, `SELECT item, location, `+day+`, close, threshold
-		FROM `+table(v.applied.ViewSchema, "alerts")+` `+byKeyAndDay)
+	return stream(ctx, v.tx, "the view's alerts", scan, v.facts("alerts", "alert", "close, threshold"))
+}
+
+// facts is the statement that reads an SQL view and, beside it, the present rows of its base table whose key has no
+// name: the SQL view cannot show them, so that reading it alone would not find them.
+func (v viewSnapshot) facts(view, base, columns string) string {
+	schema := v.applied.ViewSchema
+	return `SELECT item, location, ` + day + `, ` + columns + ` FROM (
+			SELECT item, location, day, ` + columns + ` FROM ` + table(schema, view) + `
+			UNION ALL
+			SELECT ''::text, 'key_id ' || b.key_id, day, ` + columns + ` FROM ` + table(schema, base) + ` b
+			WHERE present AND NOT EXISTS (SELECT FROM ` + table(schema, "stock_key") + ` k WHERE k.key_id = b.key_id)
+		) AS f ` + byKeyAndDay
 }
 
 // Statuses implements verify.ViewSnapshot.
@@ -111,14 +121,15 @@ func (v viewSnapshot) Statuses(ctx context.Context) iter.Seq2[projection.Status,
 		}
 		return nil
 	}
-	return stream(ctx, v.tx, "the view's statuses", scan, `SELECT k.item, k.location, s.status, s.conflict_txns, s.conflict_revisions
-		FROM `+table(v.applied.ViewSchema, "key_status")+` s JOIN `+table(v.applied.ViewSchema, "stock_key")+` k USING (key_id)
-		ORDER BY k.item COLLATE "C", k.location COLLATE "C"`)
+	return stream(ctx, v.tx, "the view's statuses", scan, `SELECT `+named+`, s.status, s.conflict_txns, s.conflict_revisions
+		FROM `+table(v.applied.ViewSchema, "key_status")+` s LEFT JOIN `+table(v.applied.ViewSchema, "stock_key")+` k USING (key_id)
+		ORDER BY `+byName)
 }
 
 const (
-	// day is a date as the projection writes it, whatever the session's settings.
-	day = `to_char(day, 'YYYY-MM-DD')`
+	// day is a date as the projection writes it, whatever the session's settings. to_char alone writes a year before
+	// Christ as the same year after, and no infinite date at all.
+	day = `coalesce(to_char(day, 'YYYY-MM-DD'), day::text) || CASE WHEN day < '0001-01-01' THEN ' BC' ELSE '' END`
 	// byKeyAndDay sorts by bytes, by the very text that is compared.
-	byKeyAndDay = `ORDER BY item COLLATE "C", location COLLATE "C", ` + day + ` COLLATE "C"`
+	byKeyAndDay = `ORDER BY item COLLATE "C", location COLLATE "C", (` + day + `) COLLATE "C"`
 )
