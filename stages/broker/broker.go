@@ -96,6 +96,9 @@ type Membership interface {
 	Current() (Assignment, <-chan struct{})
 	// CommitLag tells the broker the committed frontier as a lag signal only; it is never read back (design 6).
 	CommitLag(ctx context.Context, frontiers map[int32]int64) error
+	// Fault returns why this member has no place in the group, nil while it has one or is about to get its first. It is for
+	// people (R36). Safe for concurrent use.
+	Fault() error
 	// Close leaves the group.
 	Close()
 }

@@ -67,8 +67,8 @@ func Join(config Config, group, topic string, options GroupOptions) (*Membership
 // Current implements broker.Membership.
 func (m *Membership) Current() (broker.Assignment, <-chan struct{}) { return m.roster.get() }
 
-// Fault returns why this member last lost its place in the group, nil after it was assigned something again: wrong
-// credentials, say, or an unreachable coordinator. It is for status only.
+// Fault implements broker.Membership: why this member last lost its place in the group, nil after it got one again; wrong
+// credentials, say, or an unreachable coordinator.
 func (m *Membership) Fault() error {
 	if fault := m.fault.Load(); fault != nil {
 		return *fault

@@ -105,3 +105,16 @@ func TestCommitLagOfALostAssignmentIsQuiet(t *testing.T) {
 		t.Fatal("commit on a closed member does not return")
 	}
 }
+
+// TestR36LostPlaceIsSaid: a member whose broker is gone owns nothing any more and knows why.
+func TestR36LostPlaceIsSaid(t *testing.T) {
+	c := kafkatest.Fake(t)
+	m := join(t, c, kafkatest.UniqueName(t, "group"), c.Topic(t, 1))
+	await(t, m, 1)
+	if err := m.Fault(); err != nil {
+		t.Fatalf("fault with a place: %v", err)
+	}
+	c.Fake.Close()
+	await(t, m, 0)
+	kafkatest.Eventually(t, "the reason", func() bool { return m.Fault() != nil })
+}

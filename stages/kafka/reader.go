@@ -20,6 +20,8 @@ const (
 	decompressedBytes = 256 << 20
 	// fetchWait is how long the broker holds a fetch that finds nothing. New records end it at once.
 	fetchWait = time.Second
+	// silence is how long no fetch is answered before a reader says so: the client tries again for ever and says nothing.
+	silence = 10 * time.Second
 )
 
 // Opener opens readers of one topic. It is safe for concurrent use; each reader has a client of its own, so that one
@@ -39,7 +41,9 @@ func (o *Opener) Open(ctx context.Context, partition int32, from int64) (broker.
 		return nil, fmt.Errorf("open %s/%d at %d: no such position", o.topic.Name, partition, from)
 	}
 	start := map[string]map[int32]kgo.Offset{o.topic.Name: {partition: kgo.NoResetOffset().At(from)}}
+	heard := newContact()
 	client, err := o.config.client(
+		kgo.WithHooks(heard),
 		kgo.ConsumePartitions(start),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
@@ -52,7 +56,7 @@ func (o *Opener) Open(ctx context.Context, partition int32, from int64) (broker.
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{client: client, topic: o.topic, partition: partition, next: from}
+	r := &reader{client: client, heard: heard, topic: o.topic, partition: partition, next: from}
 	if err := o.topic.check(ctx, r.client); err != nil {
 		client.Close()
 		return nil, fmt.Errorf("open %s/%d: %w", o.topic.Name, partition, err)
@@ -63,6 +67,7 @@ func (o *Opener) Open(ctx context.Context, partition int32, from int64) (broker.
 // reader implements broker.Reader.
 type reader struct {
 	client    *kgo.Client
+	heard     *contact
 	topic     Topic
 	partition int32
 	// next is the exclusive frontier after everything delivered so far.
@@ -79,10 +84,16 @@ func (r *reader) Poll(ctx context.Context, max int) (broker.Fetch, error) {
 	}
 	for {
 		before := r.next
-		records := r.take(ctx, r.client.PollRecords(ctx, max))
+		wait, cancel := context.WithTimeout(ctx, silence)
+		records := r.take(wait, r.client.PollRecords(wait, max))
+		cancel()
 		switch {
 		case r.next > before: // a failure behind what was delivered waits for the next call
+			r.heard.now() // while some of a fetch is left, no other one is sent
 			return broker.Fetch{Records: records, Next: r.next}, nil
+		case r.failed == nil && r.heard.since() > silence:
+			return broker.Fetch{Next: r.next}, fmt.Errorf("read %s/%d at %d: %w: no fetch was answered for %v",
+				r.topic.Name, r.partition, r.next, ErrUnreachable, silence)
 		case r.failed != nil || ctx.Err() != nil:
 			return broker.Fetch{Next: r.next}, r.takeFailure()
 		}

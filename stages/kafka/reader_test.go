@@ -328,3 +328,24 @@ func TestRecordsStayValid(t *testing.T) {
 		t.Fatalf("an earlier record became %q", first[0].Value)
 	}
 }
+
+// TestR36SilentBrokerIsSaid: the client looks for a broker that is gone for ever and says nothing; a reader does.
+func TestR36SilentBrokerIsSaid(t *testing.T) {
+	t.Parallel()
+	c := kafkatest.Fake(t)
+	topic := identity(t, c, c.Topic(t, 1))
+	c.Produce(t, kafkatest.Values(topic.Name, 0, "a")...)
+	r := open(t, c, topic, 0, 0)
+	readTo(t, r, 10, 1)
+	// A quiet partition is not a silent broker: it answers every fetch, with nothing.
+	if fetch, err := r.Poll(within(t, 12*time.Second), 10); err != nil || fetch.Next != 1 {
+		t.Fatalf("quiet partition: %+v, %v", fetch, err)
+	}
+	c.Fake.Close()
+	begin := time.Now()
+	fetch, err := r.Poll(within(t, bound), 10)
+	if !errors.Is(err, kafka.ErrUnreachable) || fetch.Next != 1 || len(fetch.Records) != 0 {
+		t.Fatalf("after %v: %+v, %v", time.Since(begin), fetch, err)
+	}
+	t.Logf("said after %v: %v", time.Since(begin), err)
+}

@@ -112,6 +112,8 @@ type Worker struct {
 	last int32
 	// quiet counts polls in a row that found nothing.
 	quiet int
+	// noPlace is set while the member has no place in the group.
+	noPlace *fault.Stall
 
 	lag     map[int32]int64
 	lagNext time.Time
@@ -294,9 +296,13 @@ func (w *Worker) signalLag(ctx context.Context) {
 	clear(w.lag)
 }
 
-// publish makes the state of all partitions visible to Status.
+// publish makes the state of all partitions visible to Status. A lane that owns nothing because the member has lost its
+// place in the group says so under its own number: nothing else would tell it from one that has nothing to do.
 func (w *Worker) publish() {
-	status := make([]run.Status, 0, len(w.partitions))
+	status := make([]run.Status, 0, len(w.partitions)+1)
+	if stall := w.outside(); stall != nil {
+		status = append(status, run.Status{Stage: Stage, Partition: w.options.Lane, Stall: stall})
+	}
 	for _, id := range slices.Sorted(maps.Keys(w.partitions)) {
 		p := w.partitions[id]
 		s := run.Status{
@@ -311,4 +317,23 @@ func (w *Worker) publish() {
 	w.mu.Lock()
 	w.status = status
 	w.mu.Unlock()
+}
+
+// outside returns why the member has no place in the group, nil while it has one. A member that has lost its place owns
+// nothing; the group's client tries to get back by itself.
+func (w *Worker) outside() *fault.Stall {
+	err, now := w.options.Membership.Fault(), w.options.Now()
+	if err == nil || len(w.partitions) > 0 {
+		w.noPlace = nil
+		return nil
+	}
+	since := now
+	if w.noPlace != nil {
+		since = w.noPlace.Since
+	} else {
+		w.options.Log.Warn("no place in the group", "error", err)
+	}
+	reason := "no place in the consumer group: " + err.Error()
+	w.noPlace = &fault.Stall{Reason: reason, Since: since, Attempts: w.options.Backoff.Attempts, NextTry: now.Add(assignmentCheck)}
+	return w.noPlace
 }

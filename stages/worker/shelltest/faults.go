@@ -333,3 +333,38 @@ func testStalls(t *testing.T, fresh Fresh) {
 		t.Errorf("frontier %d", d.Partitions[0].NextOffset)
 	}
 }
+
+// testNoPlaceInTheGroup: a member that lost its place owns nothing, and says why, for as long as that lasts (R36, B015).
+func testNoPlaceInTheGroup(t *testing.T, fresh Fresh) {
+	w := newWorld(t, fresh, workertest.Config("noplace", 2, 2))
+	worker := w.start()
+	w.drain(worker)
+	w.member.Fail(errors.New("the coordinator does not answer"))
+	var since time.Time
+	for range 3 {
+		w.step(worker)
+		s := worker.Status()
+		if len(s) != 1 || s[0].Stall == nil || !strings.Contains(s[0].Stall.Reason, "does not answer") || s[0].Epoch != 0 {
+			t.Fatalf("status without a place: %+v", s)
+		}
+		if since.IsZero() {
+			since = s[0].Stall.Since
+		}
+		if !s[0].Stall.Since.Equal(since) {
+			t.Errorf("since %v, then %v", since, s[0].Stall.Since)
+		}
+	}
+	w.member.Fail(nil)
+	w.step(worker)
+	if s := worker.Status(); len(s) != 0 {
+		t.Errorf("status of a member that waits for its turn: %+v", s)
+	}
+	w.generation++
+	w.member.Assign("member-again", w.generation, w.partitions()...)
+	w.drain(worker)
+	for _, s := range worker.Status() {
+		if s.Stall != nil {
+			t.Errorf("status with a place: %+v", s)
+		}
+	}
+}

@@ -30,6 +30,7 @@ func Run(t *testing.T, fresh Fresh) {
 		"R20RestartWithEmptyCache": testRestart,
 		"R09Overflow":              testOverflow,
 		"R36StallsAreVisible":      testStalls,
+		"R36NoPlaceInTheGroup":     testNoPlaceInTheGroup,
 		"S4BadInput":               testBadInput,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, fresh) })

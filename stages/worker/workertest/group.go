@@ -16,6 +16,7 @@ type Member struct {
 	changed chan struct{}
 	lag     map[int32]int64
 	closed  bool
+	fault   error
 }
 
 // NewMember returns a member that owns nothing yet.
@@ -49,6 +50,21 @@ func (m *Member) CommitLag(_ context.Context, frontiers map[int32]int64) error {
 	defer m.mu.Unlock()
 	maps.Copy(m.lag, frontiers)
 	return nil
+}
+
+// Fail makes the member lose its place in the group, or regain it where err is nil.
+func (m *Member) Fail(err error) {
+	m.mu.Lock()
+	m.fault = err
+	m.mu.Unlock()
+	m.Assign("", 0)
+}
+
+// Fault implements broker.Membership.
+func (m *Member) Fault() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.fault
 }
 
 // Lag returns the frontiers that were committed as a lag signal.
