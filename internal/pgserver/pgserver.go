@@ -137,14 +137,19 @@ func (s *Server) startServer(ctx context.Context) error {
 	}
 }
 
-// initCluster runs initdb into a side folder and renames it, so that an interrupted run leaves no half-made cluster.
+// initCluster runs initdb into a side folder and renames it, so that an interrupted run leaves no half-made cluster. The
+// side folder is a new one each time: the initdb of a process that was killed runs on.
 func (s *Server) initCluster(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(s.cluster(), "PG_VERSION")); err == nil {
 		return nil
 	}
-	fresh := s.cluster() + ".new"
-	if err := os.RemoveAll(fresh); err != nil {
-		return fmt.Errorf("clear an interrupted initdb: %w", err)
+	s.removeInterrupted()
+	fresh, err := os.MkdirTemp(s.opts.Dir, "cluster.new-")
+	if err != nil {
+		return fmt.Errorf("create a database cluster in %s: %w", s.opts.Dir, err)
+	}
+	if err := s.user.own(fresh); err != nil {
+		return err
 	}
 	secret := make([]byte, 16)
 	_, _ = rand.Read(secret) // never fails: crypto/rand aborts the process instead
@@ -163,6 +168,14 @@ func (s *Server) initCluster(ctx context.Context) error {
 		return fmt.Errorf("put the new database cluster in place: %w", err)
 	}
 	return nil
+}
+
+// removeInterrupted clears what interrupted runs of initdb left, as far as that goes: one that still runs is in the way.
+func (s *Server) removeInterrupted() {
+	left, _ := filepath.Glob(filepath.Join(s.opts.Dir, "cluster.new*")) // the pattern is a valid one
+	for _, dir := range left {
+		_ = os.RemoveAll(dir)
+	}
 }
 
 // configure writes amends.conf, included by postgresql.conf, anew for each start.

@@ -119,6 +119,19 @@ func TestFailedStartIsOneLine(t *testing.T) {
 	pg.Server(t, opts) // the cluster is intact
 }
 
+// TestInterruptedInit: what a killed process left of an initdb, which may still run, is in nobody's way.
+func TestInterruptedInit(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, "cluster.new-1")
+	if err := os.MkdirAll(filepath.Join(left, "base"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pg.Server(t, pgserver.Options{Dir: dir, NoSync: true})
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there: %v", left, err)
+	}
+}
+
 // TestServerNeedsNoPath: the guard that stops an orphan must not depend on programs on PATH.
 func TestServerNeedsNoPath(t *testing.T) {
 	bin, err := pgserver.Find()

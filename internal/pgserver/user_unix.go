@@ -12,6 +12,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -111,8 +112,11 @@ func (u serverUser) own(dir string) error {
 }
 
 // guardScript waits for the end of its input, which is the end of the process that holds the other end of the pipe,
-// however it ended; then it stops the server, and removes the folder of an ephemeral one. It needs nothing of PATH.
-const guardScript = `while read -r line; do :; done; "$1" stop -w -s -m fast -D "$2" >/dev/null 2>&1; [ -z "$3" ] || /bin/rm -rf "$3"`
+// however it ended; then it stops the server, unless another has taken its place meanwhile, and removes the folder of an
+// ephemeral one. It needs nothing of PATH.
+const guardScript = `while read -r line; do :; done
+read -r pid <"$2/postmaster.pid" && [ "$pid" = "$4" ] && "$1" stop -w -s -m fast -D "$2" >/dev/null 2>&1
+[ -z "$3" ] || /bin/rm -rf "$3"`
 
 // startGuard starts the guard process. Closing it ends the guard.
 func (s *Server) startGuard() (io.Closer, error) {
@@ -120,7 +124,11 @@ func (s *Server) startGuard() (io.Closer, error) {
 	if s.opts.Ephemeral {
 		remove = s.opts.Dir
 	}
-	cmd := exec.Command("/bin/sh", "-c", guardScript, "amends-pg-guard", s.bin.PGCtl, s.cluster(), remove)
+	pid, err := s.pid()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("/bin/sh", "-c", guardScript, "amends-pg-guard", s.bin.PGCtl, s.cluster(), remove, pid)
 	cmd.Env = s.environment()
 	cmd.Dir = "/"
 	s.user.apply(cmd)
@@ -132,6 +140,16 @@ func (s *Server) startGuard() (io.Closer, error) {
 		return nil, err
 	}
 	return &guard{cmd: cmd, in: in}, nil
+}
+
+// pid is the process ID of the running server.
+func (s *Server) pid() (string, error) {
+	text, err := os.ReadFile(filepath.Join(s.cluster(), "postmaster.pid"))
+	if err != nil {
+		return "", err
+	}
+	pid, _, _ := strings.Cut(string(text), "\n")
+	return pid, nil
 }
 
 type guard struct {
