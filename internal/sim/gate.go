@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"time"
 
 	"amends.dev/amends/stages/worker"
 )
@@ -10,8 +11,8 @@ import (
 type outcome struct {
 	// before refuses the call; after is returned although the call took effect.
 	before, after error
-	// ended says that the server ended the transaction meanwhile.
-	ended bool
+	// lag is how long the answer takes.
+	lag time.Duration
 	// fault is one that the call itself has to play: those of publisher and readers.
 	fault *injection
 }
@@ -46,8 +47,8 @@ func (l *life) enter(o op) outcome {
 	case frozen, cut:
 		return l.freeze(f)
 	case slow:
-		w.clock = w.clock.Add(f.delay)
-		return outcome{}
+		w.clock = w.clock.Add(f.delay / 2) // half of it before the effect, half before the answer
+		return outcome{lag: f.delay / 2}
 	default:
 		return outcome{fault: f}
 	}
@@ -64,7 +65,7 @@ func (l *life) lost(o op) error {
 // freeze stands still while others act.
 func (l *life) freeze(f *injection) outcome {
 	w := l.world
-	out := outcome{ended: f.mode == cut}
+	out := outcome{}
 	if f.mode == cut {
 		w.release(l)
 	}
@@ -97,6 +98,7 @@ func (l *life) call(o op, effect func() error) error {
 
 // leave ends a call whose effect happened.
 func (l *life) leave(out outcome) error {
+	l.world.clock = l.world.clock.Add(out.lag)
 	if out.after != nil && out.after == errDead { //nolint:errorlint // exactly the marker that enter returned
 		l.dead = true
 	}

@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // swarm is what may go wrong in one run, and how often: a random subset with random weights, because a run in which
 // everything fails at once never gets far enough to show the subtle faults (swarm testing).
@@ -13,6 +16,8 @@ type swarm struct {
 	kinds [marker + 1]int
 	// span is the most actions taken while somebody is frozen.
 	span int
+	// stories is how many are woven in.
+	stories int
 }
 
 func drawSwarm(r *random) swarm {
@@ -31,6 +36,7 @@ func drawSwarm(r *random) swarm {
 			s.kinds[k] = r.between(1, 6)
 		}
 	}
+	s.stories = pick(r, 0, 1, 3)
 	return s
 }
 
@@ -41,7 +47,42 @@ func drawSchedule(r *random, s *scenario) []action {
 	for i := range actions {
 		actions[i] = w.draw(r, s)
 	}
+	for range w.stories {
+		actions = slices.Insert(actions, r.below(len(actions)), w.thereAndBack(r, s)...)
+	}
 	return actions
+}
+
+// thereAndBack is a story that chance tells too rarely: A owns everything and fills its cache, B takes over while A hears
+// nothing of it, and A gets everything back without ever having seen an assignment in between (R15: A, B, A).
+func (w *swarm) thereAndBack(r *random, s *scenario) []action {
+	a := r.below(s.shape.workers)
+	b := (a + 1) % s.shape.workers
+	var story []action
+	hear := func(actor int) {
+		for range 8 {
+			story = append(story, action{kind: deliver, actor: actor})
+		}
+	}
+	turn := func(actor int) {
+		story = append(story, action{kind: produce, arg: r.between(2, 8)})
+		for i := range r.between(4, 24) {
+			story = append(story, action{kind: stepWorker, actor: actor, arg: i % int(s.shape.lanes)})
+			if r.oneIn(4) {
+				story = append(story, w.draw(r, s))
+			}
+		}
+	}
+	story = append(story, action{kind: rebalance, arg: 1 << a})
+	hear(a)
+	turn(a)
+	story = append(story, action{kind: rebalance, arg: 1 << b})
+	hear(b)
+	turn(b)
+	story = append(story, action{kind: rebalance, arg: 1 << a})
+	hear(a)
+	turn(a)
+	return story
 }
 
 func (w *swarm) draw(r *random, s *scenario) action {
@@ -136,7 +177,10 @@ func (w *swarm) fault(r *random, places []placed) *injection {
 		f.span = r.between(1, w.span)
 		f.delay = pick(r, 0, time.Second, 40*time.Second)
 	case slow:
-		f.delay = pick(r, 100*time.Millisecond, 4*time.Second, 9*time.Second)
+		f.delay = pick(r, 100*time.Millisecond, 4*time.Second, 9*time.Second, 25*time.Second)
+		if f.op == opPublish || f.op == opAppend {
+			f.delay = min(f.delay, deliveryTimeout-time.Second) // longer is a failure
+		}
 	default:
 	}
 	return f

@@ -19,8 +19,8 @@ func (l *life) arm(f *injection) {
 	clear(l.calls)
 }
 
-// stepped sorts the result of a step. Errors are what the runner backs off from; only a panic-like class is of interest
-// here, and that is persisted, where the checkers see it.
+// stepped sorts the result of a step as the runner does: it backs off from an error, but one of class Stop ends the task
+// for good, which no fault here deserves.
 func (l *life) stepped(progress bool, wake time.Time, err error) (bool, time.Time) {
 	w := l.world
 	w.steps++
@@ -31,6 +31,9 @@ func (l *life) stepped(progress bool, wake time.Time, err error) (bool, time.Tim
 	l.fault = nil
 	if err != nil {
 		w.log(l.name, "step failed, class %s: %v", fault.ClassOf(err), err)
+	}
+	if fault.ClassOf(err) == fault.Stop {
+		w.fail("stop", "%s stops for good: %v", l.name, err)
 	}
 	return progress, wake
 }
