@@ -42,7 +42,7 @@ var (
 func Open(ctx context.Context, url string) (*DB, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("database URL: %w", err)
+		return nil, &urlError{err}
 	}
 	config.MaxConns = maxConns
 	for name, value := range map[string]string{
@@ -61,6 +61,17 @@ func Open(ctx context.Context, url string) (*DB, error) {
 	}
 	return &DB{pool: pool}, nil
 }
+
+// urlError is a database URL that cannot be read. The parser's text masks only what it recognizes as a password.
+type urlError struct{ err error }
+
+// Error implements error and shows nothing of the URL.
+func (e *urlError) Error() string {
+	return "the database URL is neither a readable URL nor a list of keywords and values"
+}
+
+// Unwrap returns the parser's error, whose text may show the password.
+func (e *urlError) Unwrap() error { return e.err }
 
 // Close closes the connections.
 func (d *DB) Close() { d.pool.Close() }

@@ -41,7 +41,7 @@ type Options struct {
 func Connect(ctx context.Context, opts Options) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(opts.URL)
 	if err != nil {
-		return nil, fmt.Errorf("database URL: %w", err)
+		return nil, unreadable(err)
 	}
 	if opts.MaxConns > 0 {
 		config.MaxConns = opts.MaxConns

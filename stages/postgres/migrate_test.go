@@ -158,10 +158,15 @@ func TestB041NoCommonLock(t *testing.T) {
 	}
 }
 
-// TestConnectErrorsHideThePassword: one line that names the target and not the secret.
+// TestConnectErrorsHideThePassword: one line that names the target and not the secret, whatever is wrong with the URL: pgx
+// itself masks a password only where it recognizes one.
 func TestConnectErrorsHideThePassword(t *testing.T) {
 	for _, url := range []string{
 		"postgres://u:hunter2@127.0.0.1:1/db", "postgres://u:hunter2@[::1:1/db", "postgres://u:hunter2@127.0.0.1:1/db?sslmode=odd",
+		"postgres://u:p@hunter2@h/db?sslmode=odd", "postgres://u:hunter2/x@h/db", "postgres://u:hunter2%zz@h/db",
+		"host=h password = hunter2 port=odd", "host=h password = 'hunter2 x' port=odd", `password='a\'b hunter2' port=odd`,
+		"PASSWORD=hunter2 host=h port=odd", "host=h sslpassword=hunter2 sslmode=odd", "postgres://h/db?sslpassword=hunter2&sslmode=odd",
+		"postgres://u@h/db?password=hunter2&pool_max_conns=odd", "hunter2",
 	} {
 		_, err := Connect(t.Context(), Options{URL: url})
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
