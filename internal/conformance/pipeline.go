@@ -16,6 +16,9 @@ import (
 	"amends.dev/amends/stages/relay"
 )
 
+// brokerTimeout is the least delivery timeout that a broker client allows; a crashed relay's lease is three of them.
+const brokerTimeout = time.Second
+
 // sessionTimeout is how long the group waits for a worker that does not leave it.
 const sessionTimeout = 6 * time.Second
 
@@ -125,7 +128,7 @@ func (b *piped) pipeline(ctx context.Context, stages []string) (*pipeline.Pipeli
 	p, err := pipeline.New(ctx, pipeline.Options{
 		Applied: b.applied, StateURL: b.servers.DatabaseURL, ViewURL: b.servers.DatabaseURL, Kafka: b.servers.Brokers,
 		Stages: stages, Holder: fmt.Sprintf("%s-%d", b.ns.Name, b.holders), Lanes: 1, TakeOver: b.takeOver,
-		DeliveryTimeout: deliveryTimeout, Group: kafka.GroupOptions{SessionTimeout: sessionTimeout},
+		DeliveryTimeout: brokerTimeout, Group: kafka.GroupOptions{SessionTimeout: sessionTimeout},
 		WrapWorkerStore: b.faults.workerStore, WrapOutbox: b.faults.outbox, WrapViewStore: b.faults.viewStore,
 	})
 	if err != nil {

@@ -16,8 +16,10 @@ const (
 	Passed Result = "ok"
 	// Failed: something was not, or could not be found out.
 	Failed Result = "FAIL"
-	// NotRun: the level does not apply, or this machine cannot run it.
+	// NotRun: this machine cannot run the level, or nothing can yet.
 	NotRun Result = "-"
+	// Inapplicable: the variant says nothing about this level.
+	Inapplicable Result = "n/a"
 )
 
 // Outcome is one variant at one level.
@@ -43,10 +45,10 @@ func Run(ctx context.Context, s *Scenario, v *Variant, level Level, servers *Ser
 	out := Outcome{Scenario: s.ID, Title: s.Title, Variant: v.Name, Level: level, Result: NotRun}
 	switch {
 	case v.Pending != "":
-		out.Reason = "not yet run: " + v.Pending
+		out.Reason = "not yet: " + v.Pending
 		return out
 	case !v.Applies(level):
-		out.Reason = "does not apply to this level"
+		out.Result, out.Reason = Inapplicable, "does not apply to this level"
 		return out
 	case level == Store && !servers.hasDatabase():
 		out.Reason = "no Postgres"

@@ -43,4 +43,6 @@ func (s *Servers) hasDatabase() bool { return s != nil && s.DatabaseURL != "" }
 func (s *Servers) hasBroker() bool { return s.hasDatabase() && len(s.Brokers.Brokers) > 0 }
 
 // unique names the namespace of one variant of a scenario at one level.
-func (s *Servers) unique(name string) string { return fmt.Sprintf("%s-%s-%d", name, s.Run, s.made.Add(1)) }
+func (s *Servers) unique(name string) string {
+	return fmt.Sprintf("%s-%s-%d", name, s.Run, s.made.Add(1))
+}

@@ -5,6 +5,7 @@ import (
 
 	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/cli/apply"
+	"amends.dev/amends/internal/cli/conformance"
 	"amends.dev/amends/internal/cli/demo"
 	"amends.dev/amends/internal/cli/export"
 	"amends.dev/amends/internal/cli/generate"
@@ -31,6 +32,6 @@ func verbs(a *app.App) []group {
 		{"Start here:", []*cobra.Command{demo.New(a), version.New(a)}},
 		{"Declare a namespace:", []*cobra.Command{validate.New(a), plan.New(a), apply.New(a)}},
 		{"Run the pipeline:", []*cobra.Command{generate.New(a), run.New(a), status.New(a)}},
-		{"Check results:", []*cobra.Command{verify.New(a), export.New(a), oracle.New(a), simulate.New(a), sim.New(a)}},
+		{"Check results:", []*cobra.Command{verify.New(a), export.New(a), oracle.New(a), simulate.New(a), sim.New(a), conformance.New(a)}},
 	}
 }
