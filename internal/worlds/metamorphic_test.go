@@ -37,6 +37,9 @@ type way struct {
 	batch, cache, outputBytes int
 	// crashes is how many of a hundred commits do not happen, or happen unseen, and how many of these end the worker.
 	crashes int
+	// swaps is how often of a hundred steps the partitions go to the other of two members, both of which live on: the
+	// owner comes back with what it remembers, and the former owner takes a step now and then (A → B → A, SC19).
+	swaps int
 }
 
 // ways must all give the same tables. The first is the plainest one.
@@ -49,6 +52,8 @@ var ways = []way{
 	{name: "crashes, no cache", batch: 3, cache: -1, crashes: 50},
 	{name: "crashes, large cache", batch: 4, crashes: 50},
 	{name: "crashes, tiny cache", batch: 2, cache: 10, crashes: 30},
+	{name: "two owners by turns", batch: 2, swaps: 25},
+	{name: "two owners by turns, lost answers", batch: 3, crashes: 25, swaps: 15},
 }
 
 // processedAlike compares all ways, partition counts and arrival orders.
@@ -177,7 +182,10 @@ func (h *history) process(cfg *ledger.Config, events []event, w way) (workertest
 	partitions := cfg.Namespace().Spec.Source.Partitions
 	p := &processing{
 		cfg: cfg, way: w, random: newOrder(h.seed).Rand, log: workertest.NewLog(), store: workertest.NewStore(partitions),
-		now: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), member: workertest.NewMember(),
+		now: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC),
+	}
+	for i := range partitions {
+		p.partitions = append(p.partitions, i)
 	}
 	for i := range events {
 		e := &events[i]
@@ -188,7 +196,7 @@ func (h *history) process(cfg *ledger.Config, events []event, w way) (workertest
 		}
 		p.log.Append(partition, e.brokerKey, e.value)
 	}
-	err := p.drain(partitions)
+	err := p.drain()
 	return p.store.Tables(), err
 }
 
@@ -199,10 +207,19 @@ type processing struct {
 	random     *rand.Rand
 	log        *workertest.Log
 	store      *workertest.Store
-	member     *workertest.Member
 	now        time.Time
-	generation int32
-	crashed    bool
+	partitions []int32
+	// owner is who holds the newest assignment, other the former owner where it lives on.
+	owner, other *owner
+	generation   int32
+	crashed      bool
+}
+
+// owner is a member of the group with its worker.
+type owner struct {
+	name   string
+	member *workertest.Member
+	worker *worker.Worker
 }
 
 // fate decides over commits: some fail, some succeed or fail without an answer.
@@ -214,47 +231,60 @@ func (p *processing) fate(op workertest.Op, _ int32) workertest.Fate {
 	return []workertest.Fate{workertest.Fail, workertest.LostUndone, workertest.LostDone}[p.random.IntN(3)]
 }
 
-// start lets a new worker, with an empty cache, take all partitions over.
-func (p *processing) start(partitions int32) *worker.Worker {
-	p.generation++
-	all := make([]int32, partitions)
-	for i := range all {
-		all[i] = int32(i)
-	}
-	p.member.Assign(fmt.Sprintf("member-%d", p.generation), p.generation, all...)
-	return worker.New(worker.Options{
-		Config: p.cfg, Store: &workertest.Faulty{Store: p.store, Fate: p.fate}, Opener: p.log, Membership: p.member,
+// start makes an owner that holds nothing and remembers nothing.
+func (p *processing) start() *owner {
+	o := &owner{name: fmt.Sprintf("member-%d", p.generation), member: workertest.NewMember()}
+	o.worker = worker.New(worker.Options{
+		Config: p.cfg, Store: &workertest.Faulty{Store: p.store, Fate: p.fate}, Opener: p.log, Membership: o.member,
 		Now: func() time.Time { return p.now }, Random: p.random.Int64N, PollWait: time.Millisecond,
 		MaxBatch: p.way.batch, CacheRows: p.way.cache, MaxOutputBytes: p.way.outputBytes,
 	})
+	return o
+}
+
+// assign gives an owner all partitions at the next generation. The former owner, if it lives, does not hear of it.
+func (p *processing) assign(to *owner) {
+	p.generation++
+	p.owner = to
+	to.member.Assign(to.name, p.generation, p.partitions...)
 }
 
 // drain steps until every partition is at its end or stopped.
-func (p *processing) drain(partitions int32) error {
-	w := p.start(partitions)
+func (p *processing) drain() error {
+	p.assign(p.start())
 	for range 20_000 {
-		progress, wake, err := w.Step(context.Background())
+		stepping := p.owner
+		if p.other != nil && p.random.IntN(4) == 0 {
+			stepping = p.other
+		}
+		progress, wake, err := stepping.worker.Step(context.Background())
 		if err != nil {
 			return err
 		}
-		if p.crashed { // the process is gone with everything that it had in memory
-			p.crashed = false
-			w = p.start(partitions)
-			continue
-		}
-		if !progress && wake.After(p.now) {
+		switch {
+		case p.crashed: // the process is gone with everything that it had in memory
+			p.crashed, p.other = false, nil
+			p.assign(p.start())
+		case p.random.IntN(100) < p.way.swaps:
+			if p.other == nil {
+				p.other = p.start()
+			}
+			former := p.owner
+			p.assign(p.other)
+			p.other = former
+		case !progress && wake.After(p.now):
 			p.now = wake
 		}
-		if p.drained(partitions) {
-			w.Close()
+		if p.drained() {
+			p.owner.worker.Close()
 			return nil
 		}
 	}
-	return fmt.Errorf("not drained: %+v", w.Status())
+	return fmt.Errorf("not drained: %+v", p.owner.worker.Status())
 }
 
-func (p *processing) drained(partitions int32) bool {
-	for i := range partitions {
+func (p *processing) drained() bool {
+	for _, i := range p.partitions {
 		if state, _, _ := p.store.Peek(i); state.Stop == nil && state.NextOffset != p.log.Reach(i) {
 			return false
 		}
