@@ -1,6 +1,9 @@
 package boundary
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Range is a finite part of one topic incarnation.
 type Range struct {
@@ -19,3 +22,16 @@ var (
 	// ErrStalled: reading made no progress for as long as it may.
 	ErrStalled = errors.New("no progress")
 )
+
+// Limits lists the configs under which the topic may lose history, each as name=value instead of the right value (S10).
+func (t *Topic) Limits() []string {
+	var limits []string
+	for _, u := range []struct{ config, want string }{
+		{"cleanup.policy", "delete"}, {"retention.ms", "-1"}, {"retention.bytes", "-1"},
+	} {
+		if got := t.Configs[u.config]; got != u.want {
+			limits = append(limits, fmt.Sprintf("%s=%s instead of %s", u.config, got, u.want))
+		}
+	}
+	return limits
+}

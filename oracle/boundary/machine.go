@@ -282,6 +282,12 @@ func (m *Machine) recheckPositions(o Observation) {
 			m.incomplete(&p, &now, true, "the output topic shrank during the run: its end is %d, O was %d", now, end)
 		}
 	}
+	for p, at := range o.Pipeline.View { // observed before the ends, so that no view can honestly be beyond them
+		if end := o.Output.Ends[p]; at > end {
+			m.incomplete(&p, &at, false,
+				"the view frontier %d lies beyond the output topic's end %d: the records up to there would never be applied", at, end)
+		}
+	}
 	if !slices.Equal(o.Pipeline.SentThrough, o.Pipeline.OutboxNext) {
 		m.incomplete(nil, nil, true, "the worker wrote new outbox rows during the run")
 	}
@@ -312,14 +318,8 @@ func (m *Machine) wholeHistory(t *Topic) bool {
 			m.incomplete(&p, &start, false, "the retained history begins at offset %d: earlier records are lost", start)
 		}
 	}
-	unlimited := []struct{ config, want string }{
-		{"cleanup.policy", "delete"}, {"retention.ms", "-1"}, {"retention.bytes", "-1"},
-	}
-	for _, u := range unlimited {
-		if got := t.Configs[u.config]; got != u.want {
-			m.incomplete(nil, nil, false, "the source topic has %s=%s instead of %s: history may be destroyed",
-				u.config, got, u.want)
-		}
+	for _, limit := range t.Limits() {
+		m.incomplete(nil, nil, false, "the source topic has %s: history may be destroyed", limit)
 	}
 	return len(m.result.Incomplete) == before
 }

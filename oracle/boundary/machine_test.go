@@ -147,6 +147,7 @@ func TestMovedBoundary(t *testing.T) {
 		{"foreign record past O", func(w *world) { w.output.Ends[0] = 9; w.tail.Foreign = &Coordinates{Offset: 8} }, "repeats no earlier one", 0, true},
 		{"lease taken", func(w *world) { w.lease = Lease{Held: true, Holder: "gen"} }, "gen took the writer lease", -1, true},
 		{"configuration changed", func(w *world) { w.changed = "other digest" }, "the namespace changed during the run: other digest", -1, false},
+		{"view beyond the end", func(w *world) { w.pipeline.View[0] = 8 }, "the view frontier 8 lies beyond the output topic's end 7", 0, false},
 		{"new outbox rows", func(w *world) { w.pipeline.OutboxNext[0]++ }, "new outbox rows", -1, true},
 	}
 	for _, c := range cases {
@@ -156,7 +157,7 @@ func TestMovedBoundary(t *testing.T) {
 		})
 	}
 	t.Run("R22 identical repeats past O", func(t *testing.T) {
-		if _, r := run(t, drained(), map[int]func(*world){-1: func(w *world) { w.output.Ends[0] = 9 }}); !r.Complete {
+		if _, r := run(t, drained(), map[int]func(*world){-1: func(w *world) { w.output.Ends[0], w.pipeline.View[0] = 9, 9 }}); !r.Complete {
 			t.Errorf("%+v", r)
 		}
 	})

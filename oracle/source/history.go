@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -65,7 +66,7 @@ func (s *scan) run(ctx context.Context) error {
 	defer kafka.Close()
 	for s.open > 0 && !s.stopped {
 		if err := s.poll(ctx, kafka); err != nil {
-			return err
+			return s.cause(ctx, err)
 		}
 	}
 	if s.stopped {
@@ -117,6 +118,15 @@ func (s *scan) pass(record *kgo.Record) bool {
 		return false
 	}
 	return !s.stopped
+}
+
+// cause says why reading failed: that the range is no longer there, where that is so, else err.
+func (s *scan) cause(ctx context.Context, err error) error {
+	gone := s.check(ctx)
+	if errors.Is(gone, boundary.ErrTopicChanged) || errors.Is(gone, boundary.ErrHistoryLost) {
+		return fmt.Errorf("%w (%w)", gone, err)
+	}
+	return err
 }
 
 // check compares identity, partition count and retained starts with the range.

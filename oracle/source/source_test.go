@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/oracle/boundary"
@@ -182,6 +184,44 @@ func TestHistoryThatIsNotThere(t *testing.T) {
 	c.Produce(t, kafkatest.Values(topic, 0, "x", "x", "x")...)
 	if got, err := read(client, whole); !errors.Is(err, boundary.ErrTopicChanged) || len(got) > 0 { // B010
 		t.Errorf("recreated: %v, %v", got, err)
+	}
+}
+
+// TestSC25RangeThatGoesAway: what is destroyed between the first look and the reading is named as such, not as a fault
+// of the broker.
+func TestSC25RangeThatGoesAway(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		damage func(*kafkatest.Cluster, string)
+		want   error
+	}{
+		{"start deleted", func(c *kafkatest.Cluster, topic string) { c.DeleteRecords(t, topic, 0, 2) }, boundary.ErrHistoryLost},
+		{"recreated", func(c *kafkatest.Cluster, topic string) {
+			c.DeleteTopic(t, topic)
+			c.CreateTopic(t, topic, 1, nil)
+		}, boundary.ErrTopicChanged},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cluster := kafkatest.Fake(t)
+			topic := cluster.Topic(t, 1)
+			cluster.Produce(t, kafkatest.Values(topic, 0, "a", "b", "c")...)
+			client := open(t, cluster, time.Minute)
+			d := describe(t, client, topic)
+			whole := boundary.Range{Topic: topic, TopicID: d.ID, From: d.Starts, To: d.Ends}
+			if _, err := read(client, whole); err != nil {
+				t.Fatalf("undamaged: %v", err)
+			}
+			var damaged atomic.Bool
+			cluster.Fake.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+				if !damaged.Swap(true) {
+					cluster.Fake.SleepControl(func() { c.damage(cluster, topic) })
+				}
+				return nil, nil, false
+			})
+			if got, err := read(client, whole); !errors.Is(err, c.want) || len(got) > 0 {
+				t.Errorf("%v, %v; want %v", got, err, c.want)
+			}
+		})
 	}
 }
 

@@ -31,7 +31,7 @@ func (v *run) judgeHistory(ctx context.Context) bool {
 	v.enter(boundary.PhaseScan, "")
 	found, err := v.scan(ctx)
 	if err != nil {
-		v.scanFailed(err)
+		v.failed(boundary.PhaseScan, err)
 		return false
 	}
 	v.enter(boundary.PhaseCompare, fmt.Sprintf("%d records read", found.records))
@@ -124,15 +124,14 @@ func Blob(b []byte) compare.Blob {
 	return compare.Blob{Length: int64(len(b)), SHA256: digestHex(b)}
 }
 
-// scanFailed sorts why a scan ended: a history that is not there makes the boundary incomplete, anything else is a
-// failure.
-func (v *run) scanFailed(err error) {
+// failed sorts why a phase ended: a history that is not there makes the boundary incomplete, anything else is a failure.
+func (v *run) failed(phase boundary.Phase, err error) {
 	changed := errors.Is(err, boundary.ErrTopicChanged) || errors.Is(err, boundary.ErrHistoryLost)
 	if changed || errors.Is(err, boundary.ErrStalled) {
-		v.incomplete(boundary.PhaseScan, !changed, oneLine(err))
+		v.incomplete(phase, !changed, oneLine(err))
 		return
 	}
-	v.fail(boundary.PhaseScan, err)
+	v.fail(phase, err)
 }
 
 // compare compares stable snapshots of view and evidence with the projection.

@@ -125,7 +125,7 @@ func (v *run) drive(ctx context.Context) error {
 		v.enter(v.machine.Phase(), "")
 		observation, err := v.observe(ctx, v.machine.Want())
 		if err != nil {
-			v.fail(v.machine.Phase(), err)
+			v.failed(v.machine.Phase(), err)
 			return ctx.Err()
 		}
 		switch v.machine.Observe(v.elapsed(), observation) {

@@ -213,6 +213,7 @@ func TestIncompletePhases(t *testing.T) {
 		{`UPDATE partition_state SET next_offset = next_offset - 1 WHERE next_offset > 4`, `UPDATE partition_state SET next_offset = next_offset + 1 WHERE next_offset = 4`, "has not reached H 5", boundary.PhaseWorker},
 		{`UPDATE relay_state SET sent_through = 1 WHERE partition = 0`, `UPDATE relay_state SET sent_through = 4 WHERE partition = 0`, "3 outbox envelopes are not acknowledged", boundary.PhaseRelay},
 		{`UPDATE amends_shop_view.view_progress SET next_offset = 2 WHERE partition = 0`, `UPDATE amends_shop_view.view_progress SET next_offset = 3 WHERE partition = 0`, "view frontier 2 has not reached O 3", boundary.PhaseView},
+		{`UPDATE amends_shop_view.view_progress SET next_offset = 9 WHERE partition = 0`, `UPDATE amends_shop_view.view_progress SET next_offset = 3 WHERE partition = 0`, "view frontier 9 lies beyond the output topic's end 3", boundary.PhaseRecheck},
 		{`UPDATE amends_shop_view.namespace SET output_topic_id = 'other'`, `UPDATE amends_shop_view.namespace SET output_topic_id = '` + w.outID + `'`, "OutputTopicID:other", boundary.PhaseView},
 	} {
 		if c.phase == boundary.PhaseWorker && w.nextOffsets[0] != 5 && w.nextOffsets[1] != 5 {
@@ -315,6 +316,17 @@ func TestR22NothingMoves(t *testing.T) {
 		w.demo()
 		w.during(boundary.PhaseCompare, func() { w.cluster.Produce(t, kafkatest.Values(w.outTopic, 0, "o3", "o4")...) })
 		if r := w.verify(report.Incomplete); *r.Incomplete[0].Partition != 0 || *r.Incomplete[0].Offset != 4 {
+			t.Errorf("%+v", r.Incomplete)
+		}
+	})
+	t.Run("earlier outputs deleted, one past O", func(t *testing.T) { // no repeat can be told from another record
+		w := newWorld(t)
+		w.demo()
+		w.during(boundary.PhaseCompare, func() {
+			w.cluster.Produce(t, kafkatest.Values(w.outTopic, 0, "o3")...)
+			w.cluster.DeleteRecords(t, w.outTopic, 0, 1)
+		})
+		if r := w.verify(report.Incomplete); r.Incomplete[0].Phase != boundary.PhaseRecheck || !strings.Contains(r.Incomplete[0].Reason, "history lost") {
 			t.Errorf("%+v", r.Incomplete)
 		}
 	})

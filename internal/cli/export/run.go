@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/engine"
@@ -94,6 +95,9 @@ func checkTopic(a *verify.Applied, t *boundary.Topic) error {
 			return fmt.Errorf("%w: source topic %s, partition %d begins at offset %d: earlier records are lost; apply a new namespace with a topic that has its whole history",
 				verify.ErrRefused, name, p, start)
 		}
+	}
+	if limits := t.Limits(); len(limits) > 0 {
+		return fmt.Errorf("%w: source topic %s has %s: history may be destroyed", verify.ErrRefused, name, strings.Join(limits, ", "))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
@@ -230,6 +231,19 @@ func (i interrupted) History(r boundary.Range) engine.History {
 	}
 }
 
+// cleanup sets the topic's cleanup.policy.
+func (s *shop) cleanup(policy string) {
+	s.t.Helper()
+	change := kadm.AlterConfig{Op: kadm.SetConfig, Name: "cleanup.policy", Value: &policy}
+	responses, err := s.cluster.Admin(s.t).AlterTopicConfigs(s.t.Context(), []kadm.AlterConfig{change}, s.topic)
+	for _, r := range responses {
+		err = errors.Join(err, r.Err)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 func TestExportRefuses(t *testing.T) {
 	s := newShop(t, kafkatest.Fake(t))
 	s.cluster.Produce(t, s.values(0, 0, 10)...)
@@ -244,6 +258,10 @@ func TestExportRefuses(t *testing.T) {
 	s.state.applied.Digest = "other"
 	refused("altered configuration")
 	s.state.applied = applied
+	s.cleanup("compact")
+	refused("B005 compacted")
+	s.cleanup("delete")
+	s.export()
 	s.cluster.DeleteRecords(t, s.topic, 0, 3)
 	refused("B006 history lost")
 	s.cluster.DeleteTopic(t, s.topic)
