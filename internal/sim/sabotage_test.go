@@ -19,7 +19,7 @@ import (
 const sabotageSeeds = 500
 
 // TestCheckersCanFail: each checker finds a damage made for it within the seeds of every test run, and the finding is
-// shortened to something that a person reads. TestSeeds is the undamaged twin of all of them.
+// shortened to something that a person reads; the same seed without the damage finds nothing.
 func TestCheckersCanFail(t *testing.T) {
 	for _, c := range sabotages() {
 		t.Run(c.name, func(t *testing.T) {
@@ -40,6 +40,9 @@ func TestCheckersCanFail(t *testing.T) {
 					t.Fatalf("seed %d: found by %s (%s), want one of %q", seed, result.Failure.Checker, result.Failure.Detail, c.by)
 				}
 				found = true
+				if twin, err := run(t.Context(), s, wraps{}); err != nil || twin.Failure != nil {
+					t.Fatalf("seed %d without the damage: %v, %v", seed, err, twin)
+				}
 				if raceDetector {
 					continue // shortening shows no race that finding did not
 				}
