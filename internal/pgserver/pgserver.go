@@ -91,6 +91,31 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	return s, nil
 }
 
+// StopLeft stops a server that a killed process left running in dir, so that the folder can be removed. Where none runs
+// it does nothing.
+func StopLeft(ctx context.Context, dir string) error {
+	bin, err := Find()
+	if downloaded, ok := binariesIn(filepath.Join(dir, "binaries", "bin")); err != nil && ok {
+		bin, err = downloaded, nil
+	}
+	if err != nil {
+		return nil // without binaries nothing was started
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("find the database folder %s: %w", dir, err)
+	}
+	user, err := dropTarget()
+	if err != nil {
+		return err
+	}
+	s := &Server{opts: Options{Dir: dir}, bin: bin, user: user}
+	if _, err := os.Stat(filepath.Join(s.cluster(), "postmaster.pid")); err != nil || !s.running(ctx) {
+		return nil
+	}
+	return s.stopServer(ctx)
+}
+
 func (s *Server) start(ctx context.Context) error {
 	if err := s.initCluster(ctx); err != nil {
 		return err

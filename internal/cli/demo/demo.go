@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -105,7 +106,7 @@ func (o *options) run(ctx context.Context, a *app.App, given connect.Connections
 		return fmt.Errorf("--data: %w", err)
 	}
 	if o.reset {
-		if err := reset(o.folder); err != nil {
+		if err := reset(ctx, o.folder); err != nil {
 			return err
 		}
 	}
@@ -131,7 +132,11 @@ func (o *options) interrupted(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.As(err, &coded) {
 		return err
 	}
-	return fmt.Errorf("%w; what was published is kept in %s: the next demo goes on from there, --reset starts anew", err, o.folder)
+	done := err.Error()
+	if errors.Is(err, context.Canceled) {
+		done = "the demo was not done"
+	}
+	return fmt.Errorf("%s; what was published is kept in %s: the next demo goes on from there, --reset starts anew", done, o.folder)
 }
 
 // demo is one run on servers that are up.
@@ -144,6 +149,7 @@ type demo struct {
 	applied   *postgres.Applied
 	stages    *pipeline.Pipeline
 	generated *pipeline.Generated
+	published int64 // records in the source topic
 	report    *report.Report
 	amendment *amendment
 }
@@ -229,9 +235,12 @@ func (d *demo) apply(ctx context.Context) (*postgres.Pool, error) {
 	return pool, nil
 }
 
+// logFile is where the log of the stages is kept in the folder.
+const logFile = "stages.log"
+
 // openLog keeps what the stages have to say in the folder.
 func (d *demo) openLog() (*slog.Logger, func(), error) {
-	file, err := os.OpenFile(filepath.Join(d.options.folder, "stages.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(filepath.Join(d.options.folder, logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the log of the stages: %w", err)
 	}
@@ -246,6 +255,7 @@ func (d *demo) generate(ctx context.Context, pool *postgres.Pool, holder string)
 	}
 	if kept := sum(ends); kept > 0 {
 		d.progress.say("the source topic keeps the %d records of an earlier demo; --reset starts anew", kept)
+		d.published = kept
 		return nil
 	}
 	o := generate.Defaults()
@@ -254,11 +264,20 @@ func (d *demo) generate(ctx context.Context, pool *postgres.Pool, holder string)
 		Applied: d.applied, Catalog: pool, Kafka: d.connections.Kafka, Holder: holder, Options: o,
 		Progress: func(published, total int64) { d.progress.stages(published, total, d.stages.Status()) },
 	})
+	if ctx.Err() != nil {
+		return fmt.Errorf("published %d of %d records", generated.Counts.Total(), o.Count)
+	}
 	if err != nil {
 		return fmt.Errorf("published %d of %d records: %w", generated.Counts.Total(), o.Count, err)
 	}
-	d.generated = &generated
+	d.generated, d.published = &generated, o.Count
 	return nil
+}
+
+// timeout bounds each phase of the verification. All of the history may still be to be drained: on a slow machine the
+// stages take a thousand records a second.
+func (d *demo) timeout() time.Duration {
+	return judge.DefaultTimeout + time.Duration(min(d.published, 1_000_000_000))*time.Millisecond
 }
 
 // reportFile is where the report is kept in the folder.
@@ -273,7 +292,7 @@ func (d *demo) verify(ctx context.Context) error {
 	defer done()
 	deps.Progress = func(e judge.Event) { d.progress.phase(string(e.Phase), e.Detail, d.stages.Status()) }
 	d.report, err = judge.Run(ctx, deps, judge.Options{
-		Namespace: d.applied.Name, Engine: judge.EngineAuto, Timeout: judge.DefaultTimeout, Limit: judge.DefaultLimit,
+		Namespace: d.applied.Name, Engine: judge.EngineAuto, Timeout: d.timeout(), Limit: judge.DefaultLimit,
 		Code: version.Current().String(),
 	})
 	if err != nil {

@@ -29,7 +29,7 @@ type servers struct {
 
 // reset removes the demo's folder. A folder without the demo's mark is refused. The folder's lock is taken first, so
 // that a running demo keeps its data.
-func reset(folder string) error {
+func reset(ctx context.Context, folder string) error {
 	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -43,23 +43,28 @@ func reset(folder string) error {
 	if err == nil { // else the broker's data are damaged, and to be removed all the more
 		lock.Stop()
 	}
-	for try := 1; ; try++ {
-		err := os.RemoveAll(folder)
-		if err == nil {
-			return nil
-		}
-		if try == removeTries { // the Postgres of a killed demo writes for a moment longer
-			return fmt.Errorf("remove the demo's folder: %w", err)
-		}
-		time.Sleep(removePause)
+	if err := pgserver.StopLeft(ctx, filepath.Join(folder, "postgres")); err != nil {
+		return fmt.Errorf("remove the demo's folder: %w", err)
 	}
+	return remove(folder)
 }
 
-// How often, and how far apart, reset tries to remove a folder.
-const (
-	removeTries = 10
-	removePause = 300 * time.Millisecond
-)
+// remove takes a folder out of the way by one rename before it removes it, so that an interrupted removal leaves no half
+// of a demo in its place. What an interrupted one left aside is removed too.
+func remove(folder string) error {
+	aside := filepath.Join(filepath.Dir(folder), "."+filepath.Base(folder)+".removed")
+	err := os.RemoveAll(aside)
+	if err == nil {
+		err = os.Rename(folder, aside)
+	}
+	if err == nil {
+		err = os.RemoveAll(aside)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the demo's folder: %w", err)
+	}
+	return nil
+}
 
 // held gives a folder that another process uses its exit code.
 func held(folder string, err error) error {

@@ -31,11 +31,12 @@ func (d *demo) print() error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(d.summary())
 	}
-	if d.report.ExitCode != exit.OK {
-		return report.Text(d.app.Stdout, d.report, listed)
-	}
 	var text strings.Builder
-	if err := d.tell(&text); err != nil {
+	if d.report.ExitCode == exit.OK {
+		if err := d.tell(&text); err != nil {
+			return err
+		}
+	} else if err := d.tellTrouble(&text); err != nil {
 		return err
 	}
 	_, err := io.WriteString(d.app.Stdout, text.String())
@@ -71,6 +72,19 @@ func (d *demo) tell(w io.Writer) error {
 		d.amendment.tell(p)
 	}
 	d.tellNext(p)
+	return p.err
+}
+
+// tellTrouble is the outcome of a demo that did not pass. Errors are those of w.
+func (d *demo) tellTrouble(w io.Writer) error {
+	if err := report.Text(w, d.report, listed); err != nil {
+		return err
+	}
+	p := &printer{w: w}
+	p.line("what the stages say is in %s", filepath.Join(d.options.folder, logFile))
+	if d.report.Retryable {
+		p.line("nothing is lost: the next demo goes on from here, --reset starts anew")
+	}
 	return p.err
 }
 
