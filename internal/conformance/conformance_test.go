@@ -88,3 +88,13 @@ func TestOracle(t *testing.T) {
 		passes(t, v, conformance.Run(t.Context(), s, v, conformance.Oracle, nil))
 	})
 }
+
+// readFile reads a file of the corpus.
+func readFile(t *testing.T, folder fs.FS, name string) []byte {
+	t.Helper()
+	data, err := fs.ReadFile(folder, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -66,7 +66,7 @@ func read(folder fs.FS, name string) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := toJSON(text)
+	data, err := JSON(text)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"flag"
 	"os"
 	"slices"
 	"testing"
@@ -16,7 +17,14 @@ import (
 	"amends.dev/amends/stages/kafka"
 )
 
-func TestMain(m *testing.M) { os.Exit(kafkatest.Main(m)) }
+func TestMain(m *testing.M) {
+	// Variants on servers mostly wait: more of them at a time than there are processors.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(kafkatest.Main(m))
+}
 
 // realTime is the clock of the servers.
 type realTime struct{}

@@ -13,9 +13,9 @@ import (
 // plainInteger is the only spelling of a number in a scenario.
 var plainInteger = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
-// toJSON turns one YAML document into JSON without changing a value: YAML libraries read 010 as 8 and 1.5 into an
+// JSON turns one YAML document into JSON without changing a value: YAML libraries read 010 as 8 and 1.5 into an
 // integer as 1.
-func toJSON(text []byte) (jsontext.Value, error) {
+func JSON(text []byte) (jsontext.Value, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, err
