@@ -105,7 +105,8 @@ func (v viewSnapshot) facts(view, base, columns string) string {
 		) AS f ` + byKeyAndDay
 }
 
-// Statuses implements verify.ViewSnapshot.
+// Statuses implements verify.ViewSnapshot. A key whose status is shown otherwise to the view's readers has that as a
+// second status.
 func (v viewSnapshot) Statuses(ctx context.Context) iter.Seq2[projection.Status, error] {
 	scan := func(rows pgx.Rows, s *projection.Status) error {
 		var txns []string
@@ -121,9 +122,12 @@ func (v viewSnapshot) Statuses(ctx context.Context) iter.Seq2[projection.Status,
 		}
 		return nil
 	}
-	return stream(ctx, v.tx, "the view's statuses", scan, `SELECT `+named+`, s.status, s.conflict_txns, s.conflict_revisions
-		FROM `+table(v.applied.ViewSchema, "key_status")+` s LEFT JOIN `+table(v.applied.ViewSchema, "stock_key")+` k USING (key_id)
-		ORDER BY `+byName)
+	return stream(ctx, v.tx, "the view's statuses", scan, `SELECT item, location, status, txns, revisions FROM (
+			SELECT `+named+`, s.status, s.conflict_txns, s.conflict_revisions, 0
+			FROM `+table(v.applied.ViewSchema, "key_status")+` s LEFT JOIN `+table(v.applied.ViewSchema, "stock_key")+` k USING (key_id)
+			UNION ALL `+labels(v.applied.ViewSchema)+`
+		) AS f (item, location, status, txns, revisions, position)
+		ORDER BY item COLLATE "C", location COLLATE "C", position, status COLLATE "C"`)
 }
 
 const (

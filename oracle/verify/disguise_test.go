@@ -48,3 +48,42 @@ func TestDriftInDisguise(t *testing.T) {
 		})
 	}
 }
+
+// TestR13LabelsOfTheView replaces the SQL views that users read by others of the same columns: their balances are right
+// and what they say of trust is not.
+func TestR13LabelsOfTheView(t *testing.T) {
+	w := newWorld(t)
+	w.demo()
+	w.produce(w.record("bolt", "oslo", "b1", 1, "NEW", "2026-01-01T00:00:00Z", 6)) // a conflict: BLOCKED
+	w.exec(`UPDATE amends_shop_view.key_status SET status = 'BLOCKED', conflict_txns = '{b1}', conflict_revisions = '{1}' WHERE key_id = 0`)
+	w.exec(`INSERT INTO conflict VALUES (0, 'b1', 1, 1)`)
+	balances := func(labels string) string {
+		return `SELECT k.item, k.location, b.day, b.close, ` + labels + ` FROM amends_shop_view.balance b
+			JOIN amends_shop_view.stock_key k USING (key_id) LEFT JOIN amends_shop_view.key_status s USING (key_id) WHERE b.present`
+	}
+	right := balances(`coalesce(s.status, 'READY') AS key_status, coalesce(s.status, 'READY') = 'READY' AS certified`)
+	for _, c := range []struct{ view, damage, repair, want string }{
+		{"balances", balances(`coalesce(s.status, 'READY') AS key_status, true AS certified`), right,
+			"extra status bolt/oslo: oracle none, view balances shows BLOCKED, certified"},
+		{"balances", balances(`'READY'::text AS key_status, coalesce(s.status, 'READY') = 'READY' AS certified`), right,
+			"extra status bolt/oslo: oracle none, view balances shows READY, not certified"},
+		{"balances_certified", `SELECT item, location, day, close FROM amends_shop_view.balances`,
+			`SELECT item, location, day, close FROM amends_shop_view.balances WHERE certified`,
+			"extra status bolt/oslo: oracle none, view balances_certified is not the certified part of balances"},
+		{"alerts_certified", `SELECT item, location, day, close - 1 AS close, threshold FROM amends_shop_view.alerts WHERE certified`,
+			`SELECT item, location, day, close, threshold FROM amends_shop_view.alerts WHERE certified`,
+			"extra status widget/berlin: oracle none, view alerts_certified is not the certified part of alerts"},
+	} {
+		if r := w.verify(report.Blocked); r.Counts.Differences != 0 {
+			t.Fatal(text(t, r))
+		}
+		w.exec(`CREATE OR REPLACE VIEW amends_shop_view.` + c.view + ` AS ` + c.damage)
+		if got := text(t, w.verify(report.Blocked)); !strings.Contains(got, c.want) {
+			t.Errorf("want %q in\n%s", c.want, got)
+		}
+		w.exec(`CREATE OR REPLACE VIEW amends_shop_view.` + c.view + ` AS ` + c.repair)
+	}
+	if r := w.verify(report.Blocked); r.Counts.Differences != 0 {
+		t.Error(text(t, r))
+	}
+}
