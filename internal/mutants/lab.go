@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// outcome is what became of a mutant.
+type outcome string
+
+const (
+	killed outcome = "killed"
+	// survived: all named tests pass although the fault is there.
+	survived outcome = "survived"
+	// failed: stale, not compiling, or something else that says nothing about the tests.
+	failed outcome = "error"
+)
+
+// result is one mutant that was tried.
+type result struct {
+	mutant  *mutant
+	outcome outcome
+	// detail is the test that killed it, or what went wrong.
+	detail string
+	took   time.Duration
+}
+
+// lab tries mutants. It is safe for concurrent use.
+type lab struct {
+	root, temp string
+	timeout    time.Duration
+}
+
+// twins runs the named tests on the source as it is: a test that fails anyway finds no fault.
+func (l *lab) twins(ctx context.Context, mutants []*mutant) error {
+	named := map[string]map[string]bool{}
+	for _, m := range mutants {
+		for _, s := range m.Kills {
+			if named[s.Package] == nil {
+				named[s.Package] = map[string]bool{}
+			}
+			named[s.Package][s.Run] = true
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(named)) {
+		patterns := slices.Sorted(maps.Keys(named[pkg]))
+		v, err := l.test(ctx, suite{Package: pkg, Run: strings.Join(patterns, "|")}, "")
+		if err != nil {
+			return fmt.Errorf("the undamaged twin: %w", err)
+		}
+		if v.failed {
+			return fmt.Errorf("the undamaged twin: %s of %s fails\n%s", v.first, pkg, v.output)
+		}
+	}
+	return nil
+}
+
+// all tries the mutants, some at a time, and reports each as it ends. The results are in the order of the mutants.
+func (l *lab) all(ctx context.Context, mutants []*mutant, parallel int, report func(result)) []result {
+	results := make([]result, len(mutants))
+	slots := make(chan struct{}, parallel)
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	for i, m := range mutants {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			began := time.Now()
+			r := result{mutant: m}
+			r.outcome, r.detail = l.try(ctx, m)
+			r.took = time.Since(began)
+			mu.Lock()
+			defer mu.Unlock()
+			results[i] = r
+			report(r)
+		})
+	}
+	wait.Wait()
+	return results
+}
+
+// try plants one fault and runs the named tests until one fails.
+func (l *lab) try(ctx context.Context, m *mutant) (outcome, string) {
+	overlay, err := l.plant(ctx, m)
+	if err != nil {
+		return failed, err.Error()
+	}
+	for _, s := range m.Kills {
+		v, err := l.test(ctx, s, overlay)
+		if err != nil {
+			return failed, err.Error()
+		}
+		if v.failed {
+			return killed, strings.TrimPrefix(s.Package, "./") + " " + v.first
+		}
+	}
+	return survived, m.Equivalent
+}
+
+// plant writes the mutated copy and its overlay, and compiles it.
+func (l *lab) plant(ctx context.Context, m *mutant) (overlay string, err error) {
+	text, err := m.apply(l.root)
+	if err != nil {
+		return "", err
+	}
+	pkg, err := m.packageOf(l.root)
+	if err != nil {
+		return "", err
+	}
+	copied := filepath.Join(l.temp, m.name+filepath.Ext(m.File))
+	overlay = filepath.Join(l.temp, m.name+".json")
+	replaced := map[string]map[string]string{"Replace": {filepath.Join(l.root, filepath.FromSlash(m.File)): copied}}
+	content, err := json.Marshal(replaced)
+	if err != nil {
+		return "", err
+	}
+	for file, content := range map[string][]byte{copied: text, overlay: content} {
+		if err := os.WriteFile(file, content, fs.FileMode(0o600)); err != nil {
+			return "", err
+		}
+	}
+	build := l.command(ctx, "build", "-overlay", overlay, pkg)
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("does not compile: %w\n%s", err, output)
+	}
+	return overlay, nil
+}
+
+// test runs some tests, over an overlay where one is given. An error says that nothing was found out.
+func (l *lab) test(ctx context.Context, s suite, overlay string) (verdict, error) {
+	args := []string{"test", "-json", "-vet=off", "-failfast", "-timeout", l.timeout.String(), "-run", s.Run}
+	if overlay != "" {
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := l.command(ctx, append(args, s.Package)...)
+	var output, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &problems
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
+		return verdict{}, errors.Join(err, ctx.Err())
+	}
+	v := judge(output.Bytes())
+	switch {
+	case v.broken:
+		return v, fmt.Errorf("the tests of %s do not compile\n%s%s", s.Package, v.output, problems.Bytes())
+	case (err != nil) != v.failed:
+		return v, fmt.Errorf("go test of %s: %w\n%s", s.Package, err, problems.Bytes())
+	case !v.failed && v.passed == 0:
+		return v, fmt.Errorf("no test of %s matches %s", s.Package, s.Run)
+	}
+	return v, nil
+}
+
+// command is one call of the go command at the root.
+func (l *lab) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = l.root
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}
