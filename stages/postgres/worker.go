@@ -28,8 +28,11 @@ func NewWorkerStore(pool *pgxpool.Pool, sourceTopicID string) *WorkerStore {
 
 var _ worker.Store = (*WorkerStore)(nil)
 
-// PartitionState implements worker.Store.
+// PartitionState implements worker.Store. A frozen owner's lock is freed by the server where the owner sits between two
+// statements, and here where it sits inside one, so that the caller gets it at its next try at the latest (B030).
 func (s *WorkerStore) PartitionState(ctx context.Context, partition int32) (worker.PartitionState, error) {
+	// A courtesy to the waiting: whether it fails or not, the lock decides.
+	_, _ = s.pool.Exec(ctx, workerFreeSQL)
 	state, err := scanState(s.pool.QueryRow(ctx, workerStateSQL, partition), partition)
 	if err != nil {
 		return worker.PartitionState{}, fmt.Errorf("read the state of partition %d: %w", partition, classify(err))

@@ -6,6 +6,8 @@ import _ "embed" // the SQL text
 var (
 	//go:embed sql/worker/state.sql
 	workerStateSQL string
+	//go:embed sql/worker/free.sql
+	workerFreeSQL string
 	//go:embed sql/worker/install.sql
 	workerInstallSQL string
 	//go:embed sql/worker/lock.sql

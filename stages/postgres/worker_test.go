@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -13,6 +15,7 @@ import (
 
 	"amends.dev/amends/internal/testkit/pg"
 	"amends.dev/amends/stages/fault"
+	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/worker"
 	"amends.dev/amends/stages/worker/storetest"
 	"amends.dev/amends/stages/worker/workertest"
@@ -179,6 +182,67 @@ func TestB030IdleSessionFreesTheLock(t *testing.T) {
 	}
 	if d := dump(t, first); len(d.Authority) != 0 || d.Partitions[0].NextOffset != 0 {
 		t.Errorf("written: %+v", d)
+	}
+}
+
+// TestB030FrozenInsideCopy: an owner that is frozen while it copies rows is not idle to the server, whose timeouts leave it
+// alone; the one who waits for its lock gets it all the same.
+func TestB030FrozenInsideCopy(t *testing.T) {
+	first := newState(t, 1, nil)
+	options := Options{URL: first.Config().ConnString(), Schema: "amends_shop", IdleInTransaction: 300 * time.Millisecond}
+	pool := func() *pgxpool.Pool {
+		p, err := Connect(t.Context(), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		return p
+	}
+	state := storetest.Install(t, NewWorkerStore(first, "topic-id"), 0, "a", 1)
+	unit, err := NewWorkerStore(pool(), "topic-id").Begin(t.Context(), 0, state.Epoch, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frozen, copied := make(chan struct{}), make(chan error, 1)
+	thaw := sync.OnceFunc(func() { close(frozen) })
+	defer thaw()
+	row := ledger.EvidenceRow{TxnID: strings.Repeat("t", 200), Payload: ledger.Payload{Revision: 1, Kind: ledger.KindNew}}
+	go func() {
+		rows := 0
+		source := pgx.CopyFromFunc(func() ([]any, error) {
+			if rows++; rows == 10_000 { // several buffers were sent by now
+				<-frozen
+				return nil, nil
+			}
+			v := make([]any, len(evidenceColumns))
+			row.SourceOffset, row.Payload.Qty = int64(rows), int64(rows)
+			evidenceValues(v, &row)
+			return v, nil
+		})
+		_, err := unit.(*workerUnit).tx.CopyFrom(t.Context(), pgx.Identifier{"evidence"}, evidenceColumns, source)
+		copied <- err
+	}()
+	waiting := NewWorkerStore(pool(), "topic-id")
+	tries := 0
+	for begin := time.Now(); ; tries++ {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		state, err = waiting.PartitionState(ctx, 0)
+		cancel()
+		if err == nil {
+			break
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("the lock is still held: %v", err)
+		}
+	}
+	thaw()
+	if err := <-copied; err == nil || state.NextOffset != 0 {
+		t.Errorf("copy of a session that was ended: %v; frontier %d", err, state.NextOffset)
+	}
+	t.Logf("got the lock after %d tries", tries+1)
+	unit.Rollback(t.Context())
+	if d := dump(t, first); len(d.Evidence) != 0 {
+		t.Errorf("written: %d rows", len(d.Evidence))
 	}
 }
 
