@@ -32,6 +32,11 @@ func Run(t *testing.T, fresh Fresh) {
 		"R36StallsAreVisible":      testStalls,
 		"R36NoPlaceInTheGroup":     testNoPlaceInTheGroup,
 		"S4BadInput":               testBadInput,
+		"B013FailedBatch":          testFailedBatch,
+		"B015OnePartitionFails":    testOnePartitionFails,
+		"B021PoisonRecord":         testPoisonRecord,
+		"B035TwentyTurns":          testTurns,
+		"B039CommitFails":          testCommitFails,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, fresh) })
 	}
