@@ -89,8 +89,8 @@ func (t *Topic) readWaiting(ctx context.Context, config kafka.Config, frontiers 
 	}
 	opener := kafka.NewOpener(config, kafka.Topic{Name: t.Name, ID: t.ID, Partitions: t.Partitions})
 	for partition, from := range frontiers {
-		if from >= t.Found.Ends[partition] {
-			continue
+		if int(partition) >= len(t.Found.Ends) || from >= t.Found.Ends[partition] {
+			continue // a row of a partition that the topic has not is shown as it is
 		}
 		if first := firstRecord(ctx, opener, partition, from); first != nil {
 			t.Waiting[partition] = first.TimestampMillis

@@ -93,6 +93,19 @@ func (a applied) status(t *testing.T, args ...string) (string, error) {
 	return stdout.String(), err
 }
 
+// exec changes the processing state by hand.
+func (a applied) exec(t *testing.T, sql string) {
+	t.Helper()
+	pool, err := postgres.Connect(t.Context(), postgres.Options{URL: a.url, Schema: a.StateSchema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestRead: status of a namespace before any stage ran, with records waiting in one partition, and after its source topic
 // was recreated.
 func TestRead(t *testing.T) {
@@ -121,6 +134,9 @@ func TestRead(t *testing.T) {
 	again := old
 	cluster.Produce(t, &old, &again)
 	wants("two records wait", "worker 0 0 0 0 0s - - drained", "worker 1 0 2 2 3h0m")
+	a.exec(t, `INSERT INTO partition_state (partition) VALUES (9); INSERT INTO relay_state (partition) VALUES (9)`)
+	wants("a row of no partition", "worker 1 0 2 2 3h0m", "worker 9 0 - - - - - behind")
+	a.exec(t, `DELETE FROM partition_state WHERE partition = 9; DELETE FROM relay_state WHERE partition = 9`)
 	cluster.DeleteTopic(t, a.Namespace.Spec.Source.Topic)
 	wants("SC28 topic gone", "worker 0 0 - - - - - stopped since")
 	cluster.CreateTopic(t, a.Namespace.Spec.Source.Topic, 2, nil)
