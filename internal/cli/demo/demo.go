@@ -268,7 +268,8 @@ func (d *demo) generate(ctx context.Context, pool *postgres.Pool, holder string)
 		return fmt.Errorf("published %d of %d records", generated.Counts.Total(), o.Count)
 	}
 	if err != nil {
-		return fmt.Errorf("published %d of %d records: %w", generated.Counts.Total(), o.Count, err)
+		return fmt.Errorf("published %d of %d records: %w; is there room left in %s? what was published is kept, the next demo goes on from there",
+			generated.Counts.Total(), o.Count, err, d.options.folder)
 	}
 	d.generated, d.published = &generated, o.Count
 	return nil

@@ -65,9 +65,10 @@ func TestFrontiers(t *testing.T) {
 	got := frontiers([]run.Status{
 		{Stage: pipeline.Worker, Partition: 0, Frontier: 2}, {Stage: pipeline.Worker, Partition: 1, Frontier: 3},
 		{Stage: pipeline.Relay, Frontier: 1}, {Stage: pipeline.Relay, Partition: 1, Frontier: 5},
-		{Stage: pipeline.View, Partition: 1, Frontier: 4, Stall: &fault.Stall{Reason: "no server answers"}},
+		{Stage: pipeline.View, Partition: 1, Frontier: 4, Stall: &fault.Stall{Reason: "no server\nanswers"}},
+		{Stage: pipeline.View, Partition: 2, Stall: &fault.Stall{Reason: strings.Repeat("x", 500)}},
 	})
-	if want := "worker 5 records · relay 4 outputs · view 4 outputs · view partition 1 stalled: no server answers"; got != want {
+	if want := "worker 5 records · relay 4 outputs · view 4 outputs · stalled: view partition 1: no server answers (and 1 more)"; got != want {
 		t.Errorf("got %s", got)
 	}
 }

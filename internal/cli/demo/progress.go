@@ -82,7 +82,7 @@ func (p *progress) update(line string) {
 }
 
 // frontiers are what each stage has done so far, over all its partitions: the worker's records, and the outputs that
-// the relay has published and the view has applied. What stalls says why.
+// the relay has published and the view has applied. What stands still says why, the first of it.
 func frontiers(status []run.Status) string {
 	var stages, stalls []string
 	done := map[string]int64{}
@@ -95,7 +95,7 @@ func frontiers(status []run.Status) string {
 		}
 		done[s.Stage] += s.Frontier
 		if s.Stall != nil {
-			stalls = append(stalls, fmt.Sprintf("%s partition %d stalled: %s", s.Stage, s.Partition, s.Stall.Reason))
+			stalls = append(stalls, fmt.Sprintf("%s partition %d: %s", s.Stage, s.Partition, s.Stall.Reason))
 		}
 	}
 	unit := map[string]string{pipeline.Worker: "records", pipeline.Relay: "outputs", pipeline.View: "outputs"}
@@ -103,5 +103,23 @@ func frontiers(status []run.Status) string {
 	for _, stage := range stages {
 		parts = append(parts, fmt.Sprintf("%s %d %s", stage, done[stage], unit[stage]))
 	}
-	return strings.Join(append(parts, stalls...), " · ")
+	if len(stalls) > 0 {
+		parts = append(parts, "stalled: "+first(stalls))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// stallWidth is how many characters of a reason a line of progress shows.
+const stallWidth = 200
+
+// first is the first of some reasons, cut to the width of a line, and how many more there are.
+func first(reasons []string) string {
+	text := []rune(strings.Join(strings.Fields(reasons[0]), " "))
+	if len(text) > stallWidth {
+		text = append(text[:stallWidth-1], '…')
+	}
+	if more := len(reasons) - 1; more > 0 {
+		return fmt.Sprintf("%s (and %d more)", string(text), more)
+	}
+	return string(text)
 }

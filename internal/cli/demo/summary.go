@@ -81,6 +81,9 @@ func (d *demo) tellTrouble(w io.Writer) error {
 		return err
 	}
 	p := &printer{w: w}
+	if standing := d.stages.Fault(); standing != nil {
+		p.line("stalled: %s", first(strings.Split(standing.Error(), "\n")))
+	}
 	p.line("what the stages say is in %s", filepath.Join(d.options.folder, logFile))
 	if d.report.Retryable {
 		p.line("nothing is lost: the next demo goes on from here, --reset starts anew")
