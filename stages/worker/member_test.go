@@ -1,0 +1,42 @@
+package worker_test
+
+import (
+	"testing"
+	"time"
+
+	"amends.dev/amends/stages/worker"
+	"amends.dev/amends/stages/worker/workertest"
+)
+
+// TestR16NewMemberIDInstallsItsOwnEpoch: a process that lost its place in the group and came back under another member ID
+// owns nothing of the former one, although the assignment names the same partition: it installs an epoch of its own.
+func TestR16NewMemberIDInstallsItsOwnEpoch(t *testing.T) {
+	cfg, store, log, member := workertest.Config("member", 1, 1), workertest.NewStore(1), workertest.NewLog(), workertest.NewMember()
+	now := time.Unix(0, 0)
+	w := worker.New(worker.Options{
+		Config: cfg, Store: store, Opener: log, Membership: member, Now: func() time.Time { return now },
+		Random: func(int64) int64 { return 0 }, PollWait: time.Millisecond,
+	})
+	defer w.Close()
+	steps := func() worker.PartitionState {
+		for range 5 {
+			if _, wake, err := w.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			} else if wake.After(now) {
+				now = wake
+			}
+		}
+		state, _, _ := store.Peek(0)
+		return state
+	}
+	member.Assign("a", 1, 0)
+	first := steps()
+	member.Assign("a", 2, 0)
+	if kept := steps(); kept.Epoch != first.Epoch || first.Member != "a" {
+		t.Fatalf("the undamaged twin, the same member: %+v, then %+v", first, kept)
+	}
+	member.Assign("b", 3, 0)
+	if state := steps(); state.Epoch != first.Epoch+1 || state.Member != "b" || state.Generation != 3 {
+		t.Errorf("another member ID: %+v", state)
+	}
+}
