@@ -35,7 +35,7 @@ type bench interface {
 	verify(ctx context.Context, hurried bool, during func() error) (verdict, error)
 	// observe reads what is durable.
 	observe(ctx context.Context) (*observed, error)
-	close()
+	close(ctx context.Context)
 }
 
 // verdict is what a verification says.

@@ -79,7 +79,7 @@ func checkTrace(t *testing.T, s *conformance.Scenario, v *conformance.Variant, t
 	}
 	want, err := fs.ReadFile(folder, s.ID+"/"+v.TraceName())
 	if err != nil || !bytes.Equal(want, trace) {
-		t.Errorf("the trace %s is another one (%v); go test ./internal/conformance -update writes it; it has now %d bytes", name, err, len(trace))
+		t.Errorf("the trace %s is another one (%v); go test ./internal/conformance -run TestCore -update writes it; it has now %d bytes", name, err, len(trace))
 	}
 }
 

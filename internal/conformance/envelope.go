@@ -70,7 +70,7 @@ func readEnvelope(ns *manifests.Namespace, value []byte) (e Envelope, partition 
 		return e, w.Source.Partition, nil
 	}
 	item, location := e.OutputID[1], e.OutputID[2]
-	agrees := true
+	var agrees bool
 	if e.OutputID[0] == "key-status" {
 		var s status
 		err = decode(w.Payload, &s)

@@ -44,7 +44,7 @@ func runMemory(ctx context.Context, name string, v *Variant, maxBatch int) ([]st
 	p.source, p.sourceID = source, source.id()
 	p.relay = relaymemory.NewStoreOver(ns.Spec.Source.Partitions, clock.Now, outboxRows{p.worker})
 	b := newShells(ns, clock, source, output, p, maxBatch)
-	defer b.close()
+	defer b.close(ctx)
 	return play(ctx, b, v)
 }
 
@@ -202,7 +202,7 @@ func (p *memoryParts) verify(ctx context.Context, topics topics, _ bool, during 
 			return verdict{}, err
 		}
 	}
-	facts := report.Facts{Complete: whole != nil && p.drained(o, h) && slices.Equal(h, p.source.ends()) && p.source.id() == p.sourceID, Failed: len(o.stops) > 0}
+	facts := report.Facts{Complete: whole != nil && p.drained(ctx, o, h) && slices.Equal(h, p.source.ends()) && p.source.id() == p.sourceID, Failed: len(o.stops) > 0}
 	var conflicts []projection.Conflict
 	if whole != nil && facts.Complete {
 		deserved := deserves(whole)
@@ -237,8 +237,8 @@ func (p *memoryParts) differs(o *observed, whole *projection.Projection) []strin
 }
 
 // drained reports whether worker, relay and view have reached the ends of their inputs.
-func (p *memoryParts) drained(o *observed, h []int64) bool {
-	positions, err := p.relay.Positions(context.Background())
+func (p *memoryParts) drained(ctx context.Context, o *observed, h []int64) bool {
+	positions, err := p.relay.Positions(ctx)
 	if err != nil || slices.ContainsFunc(positions, func(r relay.Position) bool { return r.Sent < r.End }) {
 		return false
 	}

@@ -29,7 +29,7 @@ func runPipeline(ctx context.Context, servers *Servers, name string, v *Variant)
 		return nil, err
 	}
 	b := &piped{ns: ns, servers: servers, faults: newFaults()}
-	defer b.close()
+	defer b.close(ctx)
 	if err := b.open(ctx); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (b *piped) create(ctx context.Context, name string, partitions int32) (kafk
 	return kafka.Topic{Name: name, ID: info.ID, Partitions: partitions}, nil
 }
 
-func (b *piped) close() {
+func (b *piped) close(context.Context) {
 	if b.database != nil {
 		b.database.close()
 	}

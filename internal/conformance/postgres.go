@@ -43,7 +43,7 @@ func runStore(ctx context.Context, servers *Servers, name string, v *Variant) ([
 		return nil, err
 	}
 	b := newShells(ns, servers.Clock, source, output, p, batchSizes[0])
-	defer b.close()
+	defer b.close(ctx)
 	return play(ctx, b, v)
 }
 
@@ -171,6 +171,10 @@ func (d *database) verifyWith(ctx context.Context, topics verify.Topics, hurried
 		options.Timeout = haste
 	}
 	r, err := verify.Run(ctx, deps, options)
+	for err == nil && hurried && r.Status == report.Error && r.Retryable && options.Timeout < patience {
+		options.Timeout *= 4 // a server was slower than that
+		r, err = verify.Run(ctx, deps, options)
+	}
 	if err = errors.Join(err, duringErr); err != nil {
 		return verdict{}, err
 	}

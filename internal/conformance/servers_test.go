@@ -47,13 +47,13 @@ type topicFaults struct {
 }
 
 func (f topicFaults) DeleteRecords(_ context.Context, topic string, partition int32, before int64) error {
-	f.cluster.DeleteRecords(f.t, topic, partition, before)
+	f.cluster.DeleteRecords(f.t, topic, partition, before) //nolint:contextcheck // the kit bounds its own requests
 	return nil
 }
 
 func (f topicFaults) Recreate(_ context.Context, topic string, partitions int32) error {
-	f.cluster.DeleteTopic(f.t, topic)
-	f.cluster.CreateTopic(f.t, topic, partitions, nil)
+	f.cluster.DeleteTopic(f.t, topic)                  //nolint:contextcheck // as above
+	f.cluster.CreateTopic(f.t, topic, partitions, nil) //nolint:contextcheck // as above
 	return nil
 }
 

@@ -96,9 +96,9 @@ func (b *shells) verify(ctx context.Context, hurried bool, during func() error) 
 	return b.parts.verify(ctx, newTopics(b.source, b.output), hurried, during)
 }
 
-func (b *shells) close() {
+func (b *shells) close(ctx context.Context) {
 	for _, stage := range []string{stageWorker, stageRelay, stageView} {
-		_ = b.restart(context.Background(), stage) // it only lets go of what the stage holds
+		_ = b.restart(context.WithoutCancel(ctx), stage) // it only lets go of what the stage holds
 	}
 	b.parts.close()
 }
@@ -186,20 +186,16 @@ func (b *shells) done(ctx context.Context, stage string) (bool, error) {
 		for p, end := range b.output.ends() {
 			next, err := b.viewStore().Position(ctx, int32(p))
 			var stopped *view.StoppedError
-			if err != nil && !errors.As(err, &stopped) || err == nil && next < end {
-				return false, ignoreStop(err, stopped)
+			switch {
+			case errors.As(err, &stopped):
+			case err != nil:
+				return false, err
+			case next < end:
+				return false, nil
 			}
 		}
 	}
 	return true, nil
-}
-
-// ignoreStop is nil for the error of a view that stopped for good.
-func ignoreStop(err error, stopped *view.StoppedError) error {
-	if stopped != nil {
-		return nil
-	}
-	return err
 }
 
 // startedWorker returns the worker, started under a new assignment of all partitions where there is none.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 
@@ -95,7 +94,7 @@ func levelsOf(chosen []string) ([]conformance.Level, error) {
 func run(ctx context.Context, a *app.App, args []string, levels []conformance.Level, given connect.Connections, asJSON bool) (err error) {
 	folder, err := corpus.Amends()
 	if len(args) > 0 {
-		folder, err = fs.FS(os.DirFS(args[0])), nil
+		folder, err = os.DirFS(args[0]), nil
 	}
 	if err != nil {
 		return err
