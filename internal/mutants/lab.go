@@ -143,7 +143,7 @@ func (l *lab) plant(ctx context.Context, m *mutant) (overlay string, err error) 
 
 // test runs some tests, over an overlay where one is given. An error says that nothing was found out.
 func (l *lab) test(ctx context.Context, s suite, overlay string) (verdict, error) {
-	args := []string{"test", "-json", "-vet=off", "-failfast", "-timeout", l.timeout.String(), "-run", s.Run}
+	args := []string{"test", "-json", "-vet=off", "-ldflags=-s -w", "-failfast", "-timeout", l.timeout.String(), "-run", s.Run}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
