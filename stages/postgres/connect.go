@@ -56,6 +56,7 @@ func Connect(ctx context.Context, opts Options) (*pgxpool.Pool, error) {
 	if opts.Schema != "" {
 		params["search_path"] = quote(opts.Schema)
 	}
+	params["client_encoding"] = "UTF8"
 	params["timezone"] = "UTC"
 	params["datestyle"] = "ISO, YMD"
 	params["idle_in_transaction_session_timeout"] = millis(orDefault(opts.IdleInTransaction, DefaultIdleInTransaction))
@@ -74,11 +75,33 @@ func Connect(ctx context.Context, opts Options) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", err)
 	}
-	if err := pool.Ping(ctx); err != nil {
+	if err := probe(ctx, pool); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("connect to the database: %w", err)
 	}
 	return pool, nil
+}
+
+// ErrEncoding is wrapped by Connect where the database cannot hold every text: a transaction ID is any UTF-8.
+var ErrEncoding = errors.New("the database must have the encoding UTF8")
+
+// probe checks that the server answers and that the database holds every text as it is. SQL_ASCII does: it takes bytes as
+// they come.
+func probe(ctx context.Context, pool *pgxpool.Pool) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	if err := conn.Ping(ctx); err != nil {
+		return err
+	}
+	switch encoding := conn.Conn().PgConn().ParameterStatus("server_encoding"); encoding {
+	case "UTF8", "SQL_ASCII", "": // a proxy may not tell
+		return nil
+	default:
+		return fmt.Errorf("%w, it has %s", ErrEncoding, encoding)
+	}
 }
 
 // querier is what pools, connections and transactions have in common.

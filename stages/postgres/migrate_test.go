@@ -175,6 +175,35 @@ func TestConnectErrorsHideThePassword(t *testing.T) {
 	}
 }
 
+// TestConnectRefusesOtherEncodings: LATIN1 cannot hold every transaction ID. UTF8, and SQL_ASCII, which looks at nothing, do.
+func TestConnectRefusesOtherEncodings(t *testing.T) {
+	url := pg.New(t)
+	admin := open(t, url, "")
+	database := admin.Config().ConnConfig.Database
+	for encoding, want := range map[string]error{"UTF8": nil, "SQL_ASCII": nil, "LATIN1": ErrEncoding} {
+		name := "encoding_" + strings.ToLower(encoding)
+		sql := `CREATE DATABASE ` + name + ` ENCODING '` + encoding + `' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`
+		if _, err := admin.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+		pool, err := Connect(t.Context(), Options{URL: strings.Replace(url, "/"+database, "/"+name, 1)})
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", encoding, err, want)
+		}
+		if err == nil {
+			const text = "\u65e5\u672c"
+			var back string
+			if err := pool.QueryRow(t.Context(), `SELECT $1::text`, text).Scan(&back); err != nil || back != text {
+				t.Errorf("%s: %q came back as %q, %v", encoding, text, back, err)
+			}
+			pool.Close()
+		}
+		if _, err := admin.Exec(t.Context(), `DROP DATABASE `+name+` WITH (FORCE)`); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestSessionSettings: what every connection runs with, whatever role and database say (B030, B050).
 func TestSessionSettings(t *testing.T) {
 	url := pg.New(t)
