@@ -68,7 +68,10 @@ func (v *run) scan(ctx context.Context) (*findings, error) {
 	}
 	var err error
 	found.projection, err = v.judge.Compute(ctx, v.applied.Namespace, history)
-	if err = errors.Join(broken, err); err != nil {
+	if broken != nil { // whatever the engine makes of it
+		return nil, broken
+	}
+	if err != nil {
 		return nil, err
 	}
 	return found, v.identifyRejected(ctx, whole, found)

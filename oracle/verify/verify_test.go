@@ -330,6 +330,15 @@ func TestR22NothingMoves(t *testing.T) {
 			t.Errorf("%+v", r.Incomplete)
 		}
 	})
+	t.Run("history deleted under the scan", func(t *testing.T) {
+		w := newWorld(t)
+		w.demo()
+		w.during(boundary.PhaseScan, func() { w.cluster.DeleteTopic(t, w.sourceTopic) })
+		r := w.verify(report.Incomplete)
+		if got := r.Incomplete[0]; got.Phase != boundary.PhaseScan || strings.Count(got.Reason, "no longer exists") != 1 || r.Retryable {
+			t.Errorf("%+v", got)
+		}
+	})
 	t.Run("lease taken", func(t *testing.T) {
 		w := newWorld(t)
 		w.demo()
