@@ -97,7 +97,7 @@ func newLog(w io.Writer, format, level string) (*slog.Logger, error) {
 
 // run loads the namespace and steps its stages until ctx ends, which is how run is meant to end: exit code 0.
 func (o *options) run(ctx context.Context, c connect.Connections, stages []string, log *slog.Logger) error {
-	applied, err := o.load(ctx, c)
+	applied, err := o.load(ctx, c, stages)
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func (o *options) run(ctx context.Context, c connect.Connections, stages []strin
 	return nil
 }
 
-// load checks that the settings are complete and the broker answers, and reads the namespace from the catalog.
-func (o *options) load(ctx context.Context, c connect.Connections) (*postgres.Applied, error) {
+// load checks that the settings are complete and the servers answer, and reads the namespace from the catalog.
+func (o *options) load(ctx context.Context, c connect.Connections, stages []string) (*postgres.Applied, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
@@ -133,6 +133,13 @@ func (o *options) load(ctx context.Context, c connect.Connections) (*postgres.Ap
 		return nil, err
 	}
 	admin.Close()
+	if slices.Contains(orAll(stages), pipeline.View) {
+		views, err := c.Views(ctx)
+		if err != nil {
+			return nil, err
+		}
+		views.Close()
+	}
 	pool, err := c.Catalog(ctx)
 	if err != nil {
 		return nil, err

@@ -52,13 +52,18 @@ func New(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// show finds the chosen namespace and reads its facts.
+// show proves that the view's database answers, finds the chosen namespace and reads its facts.
 func show(ctx context.Context, a *app.App, c connect.Connections, selector *connect.Selector, args []string) (Facts, error) {
 	pool, err := c.Catalog(ctx)
 	if err != nil {
 		return Facts{}, err
 	}
 	defer pool.Close()
+	views, err := c.Views(ctx)
+	if err != nil {
+		return Facts{}, err
+	}
+	views.Close()
 	applied, err := selector.Applied(ctx, a, postgres.NewCatalog(pool), args)
 	if err != nil {
 		return Facts{}, err
