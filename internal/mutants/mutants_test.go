@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,9 +41,9 @@ func TestMutantsApply(t *testing.T) {
 			if tests[s.Package] == nil {
 				tests[s.Package] = testsOf(t, s.Package)
 			}
-			for pattern := range strings.SplitSeq(topLevel(s.Run), "|") {
-				if !slices.ContainsFunc(tests[s.Package], regexp.MustCompile(pattern).MatchString) {
-					t.Errorf("%s: no test of %s matches %s", m.name, s.Package, pattern)
+			for _, levels := range alternatives(s.Run) {
+				if unmatched(levels[0], tests[s.Package]) != "" {
+					t.Errorf("%s: no test of %s matches %s", m.name, s.Package, levels[0])
 				}
 			}
 		}
@@ -57,28 +56,6 @@ func TestMutantsApply(t *testing.T) {
 			t.Errorf("no mutant of %s", want)
 		}
 	}
-}
-
-// topLevel is the part of a -run pattern that matches the names of functions, alternatives included.
-func topLevel(run string) string {
-	depth, skip := 0, false
-	var b strings.Builder
-	for _, r := range run {
-		switch {
-		case r == '(':
-			depth++
-		case r == ')':
-			depth--
-		case r == '/' && depth == 0:
-			skip = true
-		case r == '|' && depth == 0:
-			skip = false
-		}
-		if !skip {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w*)\(`)
@@ -220,9 +197,24 @@ func TestTwinsComeFirst(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "undamaged twin: TestLeast") {
 		t.Errorf("a test that fails anyway: %v", err)
 	}
-	dir = module(t, map[string]string{"001-mutant": strings.Replace(good, "TestLeast", "TestMost", 1)})
-	if err := run(t.Context(), settings{root: dir, timeout: time.Minute}, io.Discard); err == nil || !strings.Contains(err.Error(), "no test of ./p matches") {
-		t.Errorf("a test that does not exist: %v", err)
+	for _, other := range []string{"^TestMost$", "^TestLeast$|^TestMost$", "^TestLeast$/^d$"} {
+		dir = module(t, map[string]string{"001-mutant": strings.Replace(good, "^TestLeast$", other, 1)})
+		if err := run(t.Context(), settings{root: dir, timeout: time.Minute}, io.Discard); err == nil || !strings.Contains(err.Error(), "no test of ./p matches") {
+			t.Errorf("%s does not exist: %v", other, err)
+		}
+	}
+}
+
+// TestUnmatched: every alternative of a pattern needs a test, down to its subtests.
+func TestUnmatched(t *testing.T) {
+	tests := []string{"TestA", "TestA/x", "TestA/x/deep", "TestB"}
+	for run, want := range map[string]string{
+		"^TestA$": "", "TestA|TestB": "", "^TestA$/^x$": "", "^TestA$/./^deep$": "", "^TestA$/^(x|y)$|^TestB": "", "^Test[A/]$": "",
+		"^TestC$": "^TestC$", "TestA|TestC": "TestC", "^TestA$/^y$|TestB": "^TestA$/^y$", "^TestB$/x": "^TestB$/x",
+	} {
+		if got := unmatched(run, tests); got != want {
+			t.Errorf("%s: %q, want %q", run, got, want)
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -11,8 +13,8 @@ type verdict struct {
 	// failed: a test failed, panicked or hung. first is the one that did, as far down as it is known.
 	failed bool
 	first  string
-	// passed counts the tests that passed.
-	passed int
+	// passed are the tests that passed.
+	passed []string
 	// broken: a package or its tests did not compile.
 	broken bool
 	// output is what the failed test, or the compiler, printed.
@@ -48,7 +50,7 @@ func judge(stream []byte) verdict {
 		case "pass":
 			delete(running, e.Test)
 			if e.Test != "" {
-				v.passed++
+				v.passed = append(v.passed, e.Test)
 			}
 		case "skip":
 			delete(running, e.Test)
@@ -85,4 +87,51 @@ func deepest(name string, running map[string]bool) string {
 		}
 	}
 	return found
+}
+
+// alternatives splits a -run pattern as go test does: at | into alternatives, each at / into a pattern for every level of
+// subtests; not within brackets.
+func alternatives(run string) [][]string {
+	all := [][]string{{""}}
+	depth := 0
+	for _, r := range run {
+		last := &all[len(all)-1]
+		switch {
+		case depth == 0 && r == '|':
+			all = append(all, []string{""})
+			continue
+		case depth == 0 && r == '/':
+			*last = append(*last, "")
+			continue
+		case r == '(' || r == '[':
+			depth++
+		case r == ')' || r == ']':
+			depth--
+		}
+		(*last)[len(*last)-1] += string(r)
+	}
+	return all
+}
+
+// unmatched returns the first alternative of a -run pattern that none of the tests matches at all its levels: go test
+// says nothing where a test has no such subtest.
+func unmatched(run string, tests []string) string {
+	for _, levels := range alternatives(run) {
+		found := slices.ContainsFunc(tests, func(test string) bool {
+			names := strings.SplitN(test, "/", len(levels))
+			if len(names) < len(levels) {
+				return false
+			}
+			for i, level := range levels {
+				if ok, err := regexp.MatchString(level, names[i]); !ok || err != nil {
+					return false
+				}
+			}
+			return true
+		})
+		if !found {
+			return strings.Join(levels, "/")
+		}
+	}
+	return ""
 }

@@ -106,3 +106,10 @@ func TestB046NULAnywhere(t *testing.T) {
 		wantReason(t, cfg, member(t, "txn_id", id), ledger.ReasonInvalidTxnID)
 	}
 }
+
+// TestS2OriginItselfIsAccepted: no accepted transaction precedes the ledger origin, and one at it does not.
+func TestS2OriginItselfIsAccepted(t *testing.T) {
+	cfg := config(keyA)
+	wantReason(t, cfg, member(t, "valid_time", `"2026-01-01T00:00:00Z"`), ledger.ReasonNone)
+	wantReason(t, cfg, member(t, "valid_time", `"2025-12-31T23:59:59.999999999Z"`), ledger.ReasonBeforeLedgerOrigin)
+}
