@@ -22,8 +22,9 @@ const Stage = "worker"
 
 // The defaults of Options.
 const (
-	// DefaultMaxBatch is the number of records in one unit of work.
-	DefaultMaxBatch = 2000
+	// DefaultMaxBatch is the number of records in one unit of work. It counts only while there is a backlog: a day row that
+	// several records change is written once, so 8,000 cost a fifth less CPU, in worker and Postgres together, than 2,000.
+	DefaultMaxBatch = 8000
 	// DefaultMaxInputBytes bounds the raw keys and values in one unit of work: all of them may have to be quarantined in
 	// one statement, and Postgres takes no more than 1 GiB of it.
 	DefaultMaxInputBytes = 64 << 20

@@ -52,7 +52,7 @@ func New(a *app.App) *cobra.Command {
 	o.selector = connect.RegisterSelector(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.takeOver, "take-over", false, "acquire partitions although their recorded group generation is higher: the consumer group was recreated")
-	f.IntVar(&o.maxBatch, "max-batch", 0, "records in one unit of work of the worker (default 2000)")
+	f.IntVar(&o.maxBatch, "max-batch", 0, "records in one unit of work of the worker (default 8000)")
 	f.StringVar(&o.logFormat, "log-format", "text", "log format: text or json")
 	f.StringVar(&o.logLevel, "log-level", "info", "least level logged: debug, info, warn or error")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
