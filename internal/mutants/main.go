@@ -41,16 +41,17 @@ func main() {
 	flag.DurationVar(&s.timeout, "timeout", 2*time.Minute, "time for the tests of one package; a test that hangs has found the fault")
 	flag.StringVar(&s.table, "table", "", "also replace the result table in this Markdown file")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := run(ctx, s, os.Stdout)
-	if err != nil {
+	if err := interruptible(s); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "mutants:", err)
-	}
-	stop()
-	if err != nil {
 		os.Exit(1)
 	}
+}
+
+// interruptible runs until the end or an interrupt.
+func interruptible(s settings) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	return run(ctx, s, os.Stdout)
 }
 
 // run is main with its streams given.

@@ -190,7 +190,7 @@ func TestTwinsComeFirst(t *testing.T) {
 	if err := run(t.Context(), settings{root: dir, timeout: time.Minute}, io.Discard); err != nil {
 		t.Fatalf("the undamaged twin: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "p/p.go"), []byte(strings.Replace(source, "return b", "return b + 1", 1)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "p", "p.go"), []byte(strings.Replace(source, "return b", "return b + 1", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	err := run(t.Context(), settings{root: dir, timeout: time.Minute}, io.Discard)

@@ -113,3 +113,31 @@ func TestS2OriginItselfIsAccepted(t *testing.T) {
 	wantReason(t, cfg, member(t, "valid_time", `"2026-01-01T00:00:00Z"`), ledger.ReasonNone)
 	wantReason(t, cfg, member(t, "valid_time", `"2025-12-31T23:59:59.999999999Z"`), ledger.ReasonBeforeLedgerOrigin)
 }
+
+// TestR14RowsAreCounted: each recomputed day counts once: one for an append at the end, all from a correction on, and the
+// emptied one too.
+func TestR14RowsAreCounted(t *testing.T) {
+	var h history
+	h.add("a", 1, ledger.KindNew, 1, 1)
+	h.add("b", 1, ledger.KindNew, 2, 1)
+	h.add("c", 1, ledger.KindNew, 3, 1)
+	h.add("a", 2, ledger.KindAmend, 1, 2)
+	h.add("b", 2, ledger.KindCancel, 2, 0)
+	h.add("c", 1, ledger.KindNew, 3, 1)
+	batch := ledger.NewBatch(config(keyA), 0)
+	s := newShell(t, config(keyA), 0)
+	var txs []ledger.Transaction
+	for _, step := range h.steps {
+		txs = append(txs, step.tx)
+	}
+	s.load(batch, txs)
+	total := int64(0)
+	for i, rows := range []int64{1, 1, 1, 3, 2, 0} {
+		if err := batch.Decide(h.steps[i].rec, h.steps[i].tx, ""); err != nil {
+			t.Fatal(err)
+		}
+		if total += rows; batch.RowsTouched() != total {
+			t.Errorf("record %d: %d rows touched so far, want %d", i, batch.RowsTouched(), total)
+		}
+	}
+}
