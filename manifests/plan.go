@@ -3,6 +3,8 @@ package manifests
 import (
 	"fmt"
 	"strconv"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // Change is what a plan does about one item.
@@ -119,6 +121,7 @@ func (p *planner) claims() {
 			continue
 		}
 		refuse := func(field, name, use string) {
+			mark.Hit("R04 another namespace uses it")
 			p.refuse(Refusal{Field: field, Old: use + " of namespace " + other.Namespace, New: name,
 				Reason: "another namespace uses it", Remedy: "choose another name"})
 		}

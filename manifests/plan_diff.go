@@ -3,6 +3,8 @@ package manifests
 import (
 	"fmt"
 	"strconv"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // refusalsMax bounds the list of refusals: a changed file of a million stock keys is told by its first keys.
@@ -15,11 +17,13 @@ func (p *planner) sameSpec() bool {
 		return true
 	}
 	if recomputed := applied.Namespace.NamespaceDigest(); recomputed != applied.NamespaceDigest {
+		mark.Hit("R01 recorded digest does not hold")
 		p.refuse(Refusal{Field: "spec", Old: "digest " + short(applied.NamespaceDigest), New: "digest " + short(recomputed),
 			Reason: "the recorded namespace does not have its recorded digest: the catalog was altered",
 			Remedy: "restore the database, or rebuild into a new namespace"})
 		return false
 	}
+	mark.Hit("SC28 applied configuration changed")
 	p.changedFields(applied.Namespace.Spec, p.desired.Spec)
 	p.changedKeys(applied.Namespace.Spec.StockKeys, p.desired.Spec.StockKeys)
 	return false

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
 )
 
@@ -94,6 +95,7 @@ func TestPlanUnchanged(t *testing.T) {
 
 // TestPlanImmutable: every changed field is refused by name with old, new and remedy, and nothing is planned (B122).
 func TestPlanImmutable(t *testing.T) {
+	mark.Expect(t, "SC28 applied configuration changed")
 	ns := mustNew(t, "demo", demoSpec())
 	if p := manifests.NewPlan(mustNew(t, "demo", demoSpec()), applied(ns)); p.Refused != 0 {
 		t.Fatalf("the undamaged twin: %s", p.Text())
@@ -125,6 +127,21 @@ func TestPlanImmutable(t *testing.T) {
 	})
 }
 
+// TestR01AlteredCatalogIsRefused: a recorded spec that no longer has its recorded digest is told from a changed manifest.
+func TestR01AlteredCatalogIsRefused(t *testing.T) {
+	mark.Expect(t, "R01 recorded digest does not hold")
+	ns := mustNew(t, "demo", demoSpec())
+	observed := applied(ns)
+	if p := manifests.NewPlan(ns, observed); p.Refused != 0 {
+		t.Fatalf("the undamaged twin: %s", p.Text())
+	}
+	observed.Applied.NamespaceDigest = "0" + observed.Applied.NamespaceDigest
+	p := manifests.NewPlan(ns, observed)
+	if p.Refused != 1 || len(p.Items) != 0 || !strings.Contains(p.Refusals[0].Reason, "the catalog was altered") {
+		t.Errorf("%s", p.Text())
+	}
+}
+
 // TestPlanBoundsRefusals: many changed keys are counted, not all listed.
 func TestPlanBoundsRefusals(t *testing.T) {
 	before, after := demoSpec(), demoSpec()
@@ -140,6 +157,7 @@ func TestPlanBoundsRefusals(t *testing.T) {
 
 // TestPlanRefuses: each thing that exists and must not be so is refused with its field, alone, beside an accepted twin.
 func TestPlanRefuses(t *testing.T) {
+	mark.Expect(t, "R04 another namespace uses it")
 	ns := mustNew(t, "demo", demoSpec())
 	fresh := func() manifests.Observed { // both topics were made by hand, as apply would make them
 		o := applied(ns)

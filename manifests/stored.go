@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // ErrSemanticsVersion is wrapped by FromSpec and New for a semantics version that this build does not implement; the
@@ -105,6 +107,7 @@ func FromSpec(name string, specJSON []byte, keys []StockKey) (*Namespace, error)
 		return nil, fmt.Errorf("namespace %s: read stored spec: %w", name, err)
 	}
 	if version.SemanticsVersion != strconv.Itoa(SemanticsVersion) { // its other members may be unknown here
+		mark.Hit("R03 stored under another semantics version")
 		return nil, fmt.Errorf("namespace %s: %w %s; this build implements %d", name, ErrSemanticsVersion, quote(version.SemanticsVersion), SemanticsVersion)
 	}
 	var stored storedSpec

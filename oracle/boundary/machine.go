@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // Machine is one run towards a complete boundary. It is used by one goroutine. Times are durations since the start
@@ -221,6 +223,7 @@ func (m *Machine) observeView(at time.Duration, p *Pipeline) Move {
 	if !m.expired(at) {
 		return MoveWait
 	}
+	mark.Hit("SC25 view behind")
 	for i, o := range m.result.O {
 		if at := p.View[i]; at < o {
 			m.incomplete(&i, &at, true, "the view frontier %d has not reached O %d after %s", at, o, m.cfg.Timeout)
@@ -232,6 +235,7 @@ func (m *Machine) observeView(at time.Duration, p *Pipeline) Move {
 // observeRecheck proves that nothing moved while the comparison ran.
 func (m *Machine) observeRecheck(o Observation) Move {
 	if m.checkTail {
+		mark.Hit("R22 output grew past O")
 		if f := o.Tail.Foreign; f != nil {
 			p := int(f.Partition)
 			m.incomplete(&p, &f.Offset, true,
@@ -274,6 +278,7 @@ func (m *Machine) recheckIdentity(o Observation) {
 func (m *Machine) recheckPositions(o Observation) {
 	for p, h := range m.result.H {
 		if end := o.Source.Ends[p]; end != h {
+			mark.Hit("SC25 R22 source moved during the run")
 			m.incomplete(&p, &end, true, "the source moved during the run: its end is %d, H was %d", end, h)
 		}
 	}
@@ -326,6 +331,7 @@ func (m *Machine) wholeHistory(t *Topic) bool {
 
 // stopped ends the run with the persisted stops.
 func (m *Machine) stopped(stops []Stop) Move {
+	mark.Hit("R21 persisted stop ends the run")
 	for _, s := range stops {
 		reason := Reason{Phase: s.Phase, Partition: &s.Partition, Offset: &s.Offset}
 		place := "offset"

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // world is everything an observation can show; tests change it between polls.
@@ -91,6 +93,7 @@ func TestCompleteBoundary(t *testing.T) {
 // TestIncompleteBoundary: each fault at an otherwise complete boundary ends in its phase, naming what was waited for
 // (SC25, S10). TestCompleteBoundary is the twin.
 func TestIncompleteBoundary(t *testing.T) {
+	mark.Expect(t, "SC25 view behind")
 	cases := []struct {
 		name      string
 		fault     func(w *world)
@@ -132,6 +135,7 @@ func TestIncompleteBoundary(t *testing.T) {
 
 // TestMovedBoundary: whatever moves between comparison and recheck makes the run INCOMPLETE (R22, B130).
 func TestMovedBoundary(t *testing.T) {
+	mark.Expect(t, "SC25 R22 source moved during the run", "R22 output grew past O")
 	cases := []struct {
 		name      string
 		event     func(w *world)
@@ -166,6 +170,7 @@ func TestMovedBoundary(t *testing.T) {
 // TestR21StopsEndAtOnce: a persisted stop is an ERROR in the phase in which it is first seen, without waiting, and
 // names partition and offset (SC17, SC27, B085).
 func TestR21StopsEndAtOnce(t *testing.T) {
+	mark.Expect(t, "R21 persisted stop ends the run")
 	for poll := range 8 {
 		w := drained()
 		w.lease = Lease{Held: true, Holder: "gen"}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/engine"
@@ -67,6 +68,7 @@ func pick(engines []engine.Engine, name, builtBy string) (engine.Engine, error) 
 		case name == EngineAuto && !builder:
 			return e, nil
 		case name == e.Name() && builder:
+			mark.Hit("R26 builder may not judge")
 			return nil, fmt.Errorf("%w: engine %s built this state (%s) and cannot judge it; use another of %s",
 				ErrRefused, name, builtBy, strings.Join(names, ", "))
 		case name == e.Name():

@@ -1,7 +1,9 @@
 package kafka
 
 import (
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -65,4 +67,47 @@ func TestR16StaleCallbacksNeverResurrect(t *testing.T) {
 	r.add("m2", 8, []int32{2})
 	r.close()
 	r.check(t, changed, false, broker.Assignment{Member: "m2", Generation: 7})
+}
+
+// TestB034CallbacksWaitForNobody: the callbacks of a rebalance only note what they are told. They return though nobody
+// reads, and beside readers that never stop; what is left is what the last callback said.
+func TestB034CallbacksWaitForNobody(t *testing.T) {
+	r := newRoster()
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for _, reading := range []bool{false, true} {
+		if reading {
+			for range 4 {
+				readers.Go(func() {
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+							r.get()
+						}
+					}
+				})
+			}
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := range int32(2_000) {
+				r.add("m", i+1, []int32{0, 1})
+				r.remove([]int32{0, 1})
+			}
+			r.add("m", 2_001, []int32{1})
+		}()
+		select {
+		case <-done:
+		case <-time.After(30 * time.Second):
+			t.Fatal("a callback does not return")
+		}
+	}
+	close(stop)
+	readers.Wait()
+	if got, _ := r.get(); got.Generation != 2_001 || len(got.Partitions) != 1 || got.Partitions[0] != 1 {
+		t.Errorf("got %+v", got)
+	}
 }

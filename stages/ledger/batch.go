@@ -1,6 +1,10 @@
 package ledger
 
-import "fmt"
+import (
+	"fmt"
+
+	"amends.dev/amends/internal/mark"
+)
 
 // Batch is the working set of one unit of work on one partition (S8): it holds the state of the keys that its records
 // touch, decides records one by one in offset order, and gives all changes at the end. It is pure and used by one
@@ -73,6 +77,7 @@ func (b *Batch) Decide(rec Record, tx Transaction, reason Reason) error {
 		return fmt.Errorf("%w: offset %d is below the frontier %d", ErrNotLoaded, rec.Offset, b.next)
 	}
 	if reason != ReasonNone {
+		mark.Hit("SC22 record quarantined")
 		b.quarantine = append(b.quarantine, newQuarantineRow(rec, reason))
 		b.rejected++
 		b.next = rec.Offset + 1
@@ -102,6 +107,9 @@ func (b *Batch) apply(d *decision) {
 		b.applyAuthority(d)
 	}
 	b.rowsTouched += d.touched
+	if d.authorityChanged && !d.statusChanged && len(b.edits) == 0 && !key.blocked() {
+		mark.Hit("SC26 nothing to say")
+	}
 	for i := range b.edits {
 		b.applyEdit(d, &b.edits[i])
 	}
@@ -147,6 +155,12 @@ func (b *Batch) applyAuthority(d *decision) {
 // applyEdit writes one day row and emits what changed on it.
 func (b *Batch) applyEdit(d *decision, edit *dayEdit) {
 	d.key.setDay(edit.row)
+	if edit.balance && edit.row.Active == 0 {
+		mark.Hit("SC14 balance withdrawn")
+	}
+	if edit.alert && !edit.row.AlertPresent {
+		mark.Hit("SC15 alert retracted")
+	}
 	if edit.balance {
 		b.emitBalance(d, edit.row)
 	}

@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"maps"
 	"slices"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // Cache keeps the state of stock keys between the units of work of one partition under one epoch (R15), least recently
@@ -36,6 +38,9 @@ func NewCache(capacity int) *Cache {
 // another process's progress in between, finds an empty cache.
 func (c *Cache) Open(epoch, frontier int64) {
 	if epoch != c.epoch || frontier != c.frontier {
+		if c.used > 0 {
+			mark.Hit("R15 cache of another owner dropped")
+		}
 		c.Drop()
 	}
 	c.epoch, c.frontier = epoch, frontier
@@ -55,6 +60,7 @@ func (c *Cache) Used() int { return c.used }
 // starts elsewhere gets nothing and the cache is dropped.
 func (c *Cache) Checkout(b *Batch, txs []Transaction) {
 	if b.frontier != c.frontier {
+		mark.Hit("R15 batch elsewhere gets nothing")
 		c.Drop()
 		return
 	}

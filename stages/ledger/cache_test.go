@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/stages/ledger"
 )
@@ -59,6 +60,7 @@ func TestErrIncompleteLeavesTheBatchAsItWas(t *testing.T) {
 
 // TestR15CacheOfAnotherEpochIsDropped is A, B, A: another owner made progress, then the first one returns.
 func TestR15CacheOfAnotherEpochIsDropped(t *testing.T) {
+	mark.Expect(t, "R15 cache of another owner dropped")
 	var h history
 	for i := range int64(6) {
 		h.add("a", i+1, ledger.KindNew, 1, i)
@@ -115,6 +117,7 @@ func TestR15AbandonedBatchLeavesNoTrace(t *testing.T) {
 }
 
 func TestR15CacheOfAnotherFrontierIsDropped(t *testing.T) {
+	mark.Expect(t, "R15 batch elsewhere gets nothing")
 	var h history
 	h.add("a", 1, ledger.KindNew, 1, 1)
 	cfg := config(keyA)

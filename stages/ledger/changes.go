@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"maps"
 	"slices"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // maxQuarantineBytes is the size in bytes up to which a raw key or value is kept (R06).
@@ -108,8 +110,10 @@ func keepRaw(raw []byte) (kept []byte, length int64, digest []byte) {
 		return nil, -1, nil
 	}
 	sum := sha256.Sum256(raw)
-	if len(raw) <= maxQuarantineBytes {
-		kept = append([]byte{}, raw...)
+	if len(raw) > maxQuarantineBytes {
+		mark.Hit("R06 raw bytes left out")
+		return nil, int64(len(raw)), sum[:]
 	}
+	kept = append([]byte{}, raw...)
 	return kept, int64(len(raw)), sum[:]
 }

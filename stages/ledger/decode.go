@@ -3,6 +3,8 @@ package ledger
 import (
 	"bytes"
 	"math"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // Transaction is an accepted record: an identity and its canonical payload (S3). source_time is checked but not
@@ -112,8 +114,10 @@ func (c *Config) checkPlace(s *scanner, rec Record, tx *Transaction) Reason {
 	case tx.Payload.ValidTime < c.namespace.Spec.LedgerOrigin:
 		return ReasonBeforeLedgerOrigin
 	case rec.Key == nil || !bytes.Equal(rec.Key, c.BrokerKey(keyID)):
+		mark.Hit("SC28 key of another stock key")
 		return ReasonKeyMismatch
 	case rec.Partition != c.partition[keyID]:
+		mark.Hit("B025 misrouted record")
 		return ReasonMisroutedPartition
 	}
 	tx.KeyID = keyID

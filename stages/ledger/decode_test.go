@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/stages/ledger"
 )
@@ -72,6 +73,7 @@ func indexOf(reasons []ledger.Reason, reason ledger.Reason) int {
 }
 
 func TestR05LastSteps(t *testing.T) {
+	mark.Expect(t, "SC28 key of another stock key", "B025 misrouted record")
 	two := namespace(origin2026, keyA)
 	two.Spec.Source.Partitions = 64
 	cfg := ledger.NewConfig(two, topicID)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // dayEdit is one day row as a decision leaves it, and which of its outputs changed.
@@ -35,7 +37,7 @@ func (b *Batch) fold(d *decision) error {
 	var err error
 	switch {
 	case isBlocked:
-		// The key's outputs are frozen (S4): last computed rows stay as they are.
+		mark.Hit("SC10 R14 outputs of a blocked key are frozen") // last computed rows stay as they are (S4)
 	case wasBlocked:
 		err = b.refold(d)
 	case d.authorityChanged:
@@ -59,7 +61,16 @@ func (b *Batch) repair(d *decision) error {
 	added := contributionOf(d.authority.Payload)
 	first, last := affectedDays(old, added)
 	opening := b.cfg.StockKey(d.key.id).OpeningBalance
-	before := d.key.closeBefore(d.key.findDay(first), opening)
+	at := d.key.findDay(first)
+	if at < len(d.key.days) && d.key.days[at].Day > last {
+		mark.Hit("SC01 backdated")
+	}
+	if old.active && added.active && old.day == added.day {
+		mark.Hit("SC02 quantity amended")
+	} else if old.active && added.active {
+		mark.Hit("SC03 day moved")
+	}
+	before := d.key.closeBefore(at, opening)
 	walk := suffix{old: old, added: added, oldClose: before, newClose: before}
 	for row := range d.key.rowsFrom(first, added) {
 		if row.Day > last && walk.delta == (int128{}) {
@@ -161,6 +172,9 @@ func (b *Batch) settle(d *decision, row DayRow, active, before, closing int64) e
 	}
 	edit.balance = (row.Active > 0) != (active > 0) || next.Close != row.Close
 	edit.alert = next.AlertPresent != row.AlertPresent || next.AlertClose != row.AlertClose
+	if edit.alert && next.AlertPresent && row.AlertPresent {
+		mark.Hit("SC15 R11 alert restated")
+	}
 	if edit.balance {
 		if row.BalanceVersion == math.MaxInt64 {
 			return b.versionExhausted(d, "balance of "+FormatDay(row.Day))
@@ -192,6 +206,7 @@ func (b *Batch) refold(d *decision) error {
 	if !key.complete {
 		return ErrIncomplete
 	}
+	mark.Hit("SC09 key recomputed completely")
 	sums := make(map[int32]daySum)
 	for txnID, id := range key.identities {
 		if id.present && txnID != d.tx.TxnID {
@@ -238,11 +253,13 @@ func addTo(sums map[int32]daySum, c contribution) {
 
 // overflow says that the exact close of a day leaves int64 (R09).
 func (b *Batch) overflow(d *decision, day int32, exact int128) error {
+	mark.Hit("SC27 R09 close out of domain")
 	return b.stop(d, StopOverflow, "close of "+FormatDay(day)+" would be "+exact.String())
 }
 
 // versionExhausted says that an output has used its last version (B088).
 func (b *Batch) versionExhausted(d *decision, output string) error {
+	mark.Hit("B088 version exhausted")
 	return b.stop(d, StopVersion, "no version is left for the "+output)
 }
 

@@ -3,6 +3,8 @@ package ledger
 import (
 	"fmt"
 	"slices"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // decision is what one accepted record does, worked out before anything is changed.
@@ -32,7 +34,10 @@ type decision struct {
 func (b *Batch) judge(d *decision) error {
 	key, p := d.key, d.tx.Payload
 	d.conflicts = key.row.Conflicts
-	d.statusChanged = key.row.StatusVersion == 0 // the first accepted input of any kind (R10)
+	if key.row.StatusVersion == 0 { // the first accepted input of any kind
+		mark.Hit("R10 first accepted input")
+		d.statusChanged = true
+	}
 	id := key.identities[d.tx.TxnID]
 	if id == nil && !key.complete {
 		return fmt.Errorf("%w: transaction %q of stock key %d", ErrNotLoaded, d.tx.TxnID, key.id)
@@ -40,11 +45,14 @@ func (b *Batch) judge(d *decision) error {
 	d.identity = id
 	switch {
 	case id == nil || !id.present:
+		if p.Kind == KindCancel {
+			mark.Hit("SC04 cancelled before new")
+		}
 		d.setAuthority(p)
 	case p.Revision > id.row.Payload.Revision:
 		b.supersede(d)
 	case p == id.row.Payload:
-		// An exact duplicate of the authority changes nothing (SC07).
+		mark.Hit("SC07 exact duplicate") // of the authority: it changes nothing
 	case id.evidenceNeeded(p.Revision):
 		return fmt.Errorf("%w: evidence of transaction %q revision %d of stock key %d", ErrNotLoaded, d.tx.TxnID, p.Revision, key.id)
 	case p.Revision == id.row.Payload.Revision:
@@ -72,7 +80,11 @@ func (b *Batch) supersede(d *decision) {
 	old := d.identity.row
 	d.setEvidence(old.Payload, old.SourceOffset)
 	d.setAuthority(d.tx.Payload)
+	if old.Payload.Kind == KindCancel && d.tx.Payload.Kind != KindCancel {
+		mark.Hit("SC05 reactivated")
+	}
 	if old.Ambiguous {
+		mark.Hit("SC09 conflict resolved")
 		d.conflicts = withoutConflict(d.conflicts, ConflictRef{TxnID: d.tx.TxnID, Revision: old.Payload.Revision})
 		d.statusChanged = true
 	}
@@ -87,8 +99,10 @@ func (b *Batch) contest(d *decision) {
 	}
 	d.setEvidence(p, d.rec.Offset)
 	if id.row.Ambiguous {
-		return // a third payload at a listed pair (R10)
+		mark.Hit("R10 third payload at a listed pair")
+		return
 	}
+	mark.Hit("SC08 conflict at the highest revision")
 	d.conflict = true
 	d.authority = id.row
 	d.authority.Ambiguous = true
@@ -104,6 +118,10 @@ func (b *Batch) fileStale(d *decision) {
 	if slices.Contains(known, p) {
 		return
 	}
+	mark.Hit("SC06 stale revision")
 	d.setEvidence(p, d.rec.Offset)
-	d.conflict = len(known) == 1
+	if len(known) == 1 {
+		mark.Hit("S4.17 conflict below the authority")
+		d.conflict = true
+	}
 }

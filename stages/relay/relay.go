@@ -228,6 +228,7 @@ func (r *Relay) publish(ctx context.Context, position Position) error {
 		}
 	}
 	if failure != nil {
+		mark.Hit("SC20 publication not acknowledged")
 		return fmt.Errorf("publish sequence %d: %w", position.Sent+int64(len(receipts)), failure)
 	}
 	return nil
@@ -246,6 +247,7 @@ func (r *Relay) read(ctx context.Context, position Position) ([]Envelope, error)
 	case !invariant.Is(err):
 		return nil, fmt.Errorf("read the outbox: %w", err)
 	}
+	mark.Hit("R36 damaged outbox")
 	stop := Stop{
 		Holder: r.options.Holder, Term: r.lease.Term, Partition: position.Partition, From: position.Sent,
 		Reason: ReasonOutboxDamaged, Detail: err.Error(),

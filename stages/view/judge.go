@@ -3,6 +3,8 @@ package view
 import (
 	"fmt"
 	"slices"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // Guard is what the view remembers of an output ID for ever (S7): the version last applied and its content. The zero
@@ -80,13 +82,18 @@ func Fold(guards map[ID]Guard, envelopes []Envelope) Folded {
 			out.Rows[at] = incoming
 			out.Applied++
 		case Violation:
+			mark.Hit("SC17 equal version, other content")
 			content := stored.Content
 			out.Problem = &Problem{
 				Reason: ReasonContent, Stored: &content,
 				Detail: fmt.Sprintf("version %d was applied with content %x, this is %x", incoming.Version, content, incoming.Content),
 			}
 			return out
+		case Duplicate:
+			mark.Hit("S7.25 duplicate output ignored")
+			out.Ignored++
 		default:
+			mark.Hit("SC16 late output ignored")
 			out.Ignored++
 		}
 		out.Consumed++

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"amends.dev/amends/internal/invariant"
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/run"
@@ -88,9 +89,11 @@ func (v *View) Step(ctx context.Context) (progress bool, wake time.Time, err err
 	progress, err = v.step(ctx)
 	switch {
 	case errors.Is(err, ErrMoved):
+		mark.Hit("R18 position moved by another view")
 		v.Close()
 		return true, time.Time{}, nil
 	case err != nil:
+		mark.Hit("SC21 unit of work failed")
 		v.Close()
 		return false, time.Time{}, v.failed(ctx, err)
 	case !progress:
@@ -220,6 +223,7 @@ func (v *View) parse(records []broker.Record) ([]Envelope, *Problem) {
 	for _, record := range records {
 		envelope, trouble := v.options.Config.Parse(record)
 		if trouble != nil {
+			mark.Hit("R18 envelope refused")
 			return envelopes, trouble
 		}
 		envelopes = append(envelopes, envelope)

@@ -41,6 +41,9 @@ func (w *Worker) process(ctx context.Context, p *partition) error {
 	case stop != nil:
 		batch.Advance(stop.Offset)
 	default:
+		if len(decodings) == 0 {
+			mark.Hit("R08 advanced without a record")
+		}
 		batch.Advance(p.rest.NextAfter(done))
 	}
 	if batch.NextOffset() > p.frontier {
@@ -120,6 +123,7 @@ func load(ctx context.Context, unit Unit, batch *ledger.Batch, txs []ledger.Tran
 		batch.AddAuthority(refs, rows)
 	}
 	if refs := batch.EvidenceNeeded(txs); len(refs) > 0 {
+		mark.Hit("R20 evidence read")
 		rows, err := unit.Evidence(ctx, refs)
 		if err != nil {
 			return err

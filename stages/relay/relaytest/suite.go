@@ -167,6 +167,7 @@ func twoRelays(t *testing.T, f *fixture) {
 // firstFails: the broker refuses version 1 once, after which versions 2 and 3 arrive. Nothing is marked past the gap,
 // and version 1, which arrives last, does not overwrite version 3.
 func firstFails(t *testing.T, f *fixture) {
+	mark.Expect(t, "SC20 publication not acknowledged")
 	k := f.key(1)
 	v1, v2, v3 := k.Balance(day1, 1, 10), k.Balance(day1, 2, 20), k.Balance(day1, 3, 30)
 	f.commit(t, 0, v1, v2, v3)
@@ -221,6 +222,7 @@ func unknownMark(t *testing.T, f *fixture) {
 }
 
 func lostAck(t *testing.T, f *fixture) {
+	mark.Expect(t, "SC20 publication not acknowledged")
 	k := f.key(1)
 	v1, v2, v3 := k.Balance(day1, 1, 10), k.Balance(day1, 2, 20), k.Balance(day1, 3, 30)
 	f.commit(t, 0, v1, v2, v3)
@@ -373,6 +375,7 @@ func recreated(t *testing.T, f *fixture) {
 // damaged loses the first sequence of partition 0: nothing of it is published, partition 1 is, and a relay started
 // later finds the stop.
 func damaged(t *testing.T, f *fixture) {
+	mark.Expect(t, "R36 damaged outbox")
 	f.commit(t, 0, f.key(1).Balance(day1, 1, 10), f.key(1).Balance(day1, 2, 20))
 	good := f.key(2).Balance(day1, 1, 20)
 	f.commit(t, 1, good)

@@ -147,6 +147,7 @@ func testCrashAfterEachPoll(t *testing.T, fresh Fresh) {
 // testControlOnly: a log that ends in markers and aborted data is read to the last marker, and empty transactions move
 // the frontier without any other change (B001, B004).
 func testControlOnly(t *testing.T, fresh Fresh) {
+	mark.Expect(t, "R08 advanced without a record")
 	w := newWorld(t, fresh, workertest.Config("control", 1, 1))
 	worker := w.start()
 	for range 3 {
@@ -213,6 +214,7 @@ func testOtherKeyGoesOn(t *testing.T, fresh Fresh) {
 // testRestart: after a restart with an empty cache, exact duplicates and distinct payloads are told apart at every
 // revision ever seen, superseded ones included (R20).
 func testRestart(t *testing.T, fresh Fresh) {
+	mark.Expect(t, "R20 evidence read")
 	w := newWorld(t, fresh, workertest.Config("r20", 1, 1))
 	first := workertest.Txn{ID: "a", Revision: 1, Kind: "NEW", Time: workertest.On(1), Qty: -1}
 	second, third := first, first

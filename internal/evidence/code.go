@@ -1,0 +1,226 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// code is what the page is held to: the tests and marks of the repository.
+type code struct {
+	// tests are the top-level test and fuzz functions by package folder.
+	tests map[string][]string
+	// texts are the string literals of test files and suites, by package folder: the names of subtests among them.
+	texts map[string]map[string]bool
+	// hits and expects are marks: where production code hits each, where tests expect it.
+	hits, expects map[string][]string
+	// named are the string literals of the test files that expect marks: a table of names counts as well.
+	named map[string][]string
+	// invariants are those numbered in package documentation, as short package folder, dot, number.
+	invariants []string
+}
+
+// testName is what the go command runs.
+var testName = regexp.MustCompile(`^(Test|Fuzz)[A-Z0-9]`)
+
+// skipped are folders without Go code of this module.
+var skipped = []string{".git", ".cache", ".amends", "bin", "dist", "testdata", "docs"}
+
+// scan parses all Go files below root.
+func scan(root string) (*code, error) {
+	c := &code{tests: map[string][]string{}, texts: map[string]map[string]bool{}, hits: map[string][]string{}, expects: map[string][]string{}, named: map[string][]string{}}
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains(skipped, entry.Name()):
+			return filepath.SkipDir
+		case entry.IsDir() || path.Ext(name) != ".go":
+			return nil
+		}
+		relative, err := filepath.Rel(root, name)
+		if err != nil {
+			return fmt.Errorf("locate %s: %w", name, err)
+		}
+		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return fmt.Errorf("parse %s: %w", relative, err)
+		}
+		c.read(filepath.ToSlash(relative), file)
+		return nil
+	})
+	return c, err
+}
+
+// read takes over one file.
+func (c *code) read(name string, file *ast.File) {
+	dir := path.Dir(name)
+	isTest := strings.HasSuffix(name, "_test.go")
+	if isTest {
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && testName.MatchString(f.Name.Name) && f.Name.Name != "TestMain" {
+				c.tests[dir] = append(c.tests[dir], f.Name.Name)
+			}
+		}
+	}
+	if !isTest && file.Doc != nil {
+		c.invariants = append(c.invariants, numbered(dir, file.Doc.Text())...)
+	}
+	suite := isTest || strings.HasSuffix(dir, "test")
+	expecting := false
+	var literals []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			expecting = c.readCall(name, dir, suite, n) || expecting
+		case *ast.BasicLit:
+			if text, err := strconv.Unquote(n.Value); suite && err == nil && n.Kind == token.STRING {
+				literals = append(literals, text)
+			}
+		}
+		return true
+	})
+	for _, text := range literals {
+		if c.texts[dir] == nil {
+			c.texts[dir] = map[string]bool{}
+		}
+		c.texts[dir][strings.ReplaceAll(text, " ", "_")] = true
+		if expecting {
+			c.named[text] = append(c.named[text], name)
+		}
+	}
+}
+
+// readCall notes the marks of a call of mark.Hit in production code or mark.Expect in a test, and reports the latter.
+func (c *code) readCall(name, dir string, suite bool, call *ast.CallExpr) (expecting bool) {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || dir == "internal/mark" {
+		return false
+	}
+	pkg, ok := f.X.(*ast.Ident)
+	if !ok || pkg.Name != "mark" {
+		return false
+	}
+	into := c.hits
+	switch {
+	case f.Sel.Name == "Hit" && !suite:
+	case f.Sel.Name == "Expect" && suite:
+		into, expecting = c.expects, true
+	default:
+		return false
+	}
+	for _, argument := range call.Args {
+		if lit, ok := argument.(*ast.BasicLit); ok {
+			if text, err := strconv.Unquote(lit.Value); err == nil {
+				into[text] = append(into[text], name)
+			}
+		}
+	}
+	return expecting
+}
+
+// invariantHead begins a list of invariants, invariantItem one of them.
+var (
+	invariantHead = regexp.MustCompile(`^Invariants[^.]*:$`)
+	invariantItem = regexp.MustCompile(`^\s+(\d+)\. `)
+)
+
+// numbered lists the invariants that a package's documentation numbers.
+func numbered(dir, doc string) []string {
+	var ids []string
+	inside := false
+	for _, line := range strings.Split(doc, "\n") {
+		if m := invariantItem.FindStringSubmatch(line); inside && m != nil {
+			ids = append(ids, path.Base(dir)+"."+m[1])
+		}
+		head := invariantHead.MatchString(strings.ReplaceAll(line, "together", ""))
+		if head {
+			inside = true
+		} else if line != "" && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {
+			inside = false
+		}
+	}
+	return ids
+}
+
+// faults are where the data claims what the code does not hold, and marks that nobody expects.
+func (c *code) faults(d *document) []string {
+	var faults []string
+	rows := map[string]bool{}
+	for _, s := range d.sections {
+		for i := range s.Rows {
+			r := &s.Rows[i]
+			rows[r.ID] = true
+			for column := range columns {
+				for _, reference := range r.tests(column) {
+					if fault := c.missing(d.packages, reference); fault != "" {
+						faults = append(faults, r.ID+": "+fault)
+					}
+				}
+			}
+			for _, name := range r.Marks {
+				if c.hits[name] == nil {
+					faults = append(faults, fmt.Sprintf("%s: no production code hits the mark %q", r.ID, name))
+				}
+			}
+		}
+	}
+	for _, id := range c.invariants {
+		if !rows[id] {
+			faults = append(faults, id+": a numbered invariant without a row")
+		}
+	}
+	for _, name := range sortedKeys(c.hits) {
+		if c.named[name] == nil {
+			faults = append(faults, fmt.Sprintf("%s: no test expects the mark %q", c.hits[name][0], name))
+		}
+	}
+	for _, name := range sortedKeys(c.expects) {
+		if c.hits[name] == nil {
+			faults = append(faults, fmt.Sprintf("%s: the mark %q is expected and hit nowhere", c.expects[name][0], name))
+		}
+	}
+	return faults
+}
+
+// suites are the packages that hold the scenarios of a test which calls a shared suite.
+var suites = map[string][]string{
+	"stages/worker":            {"stages/worker/shelltest"},
+	"stages/worker/workertest": {"stages/worker/storetest"},
+	"stages/postgres":          {"stages/worker/shelltest", "stages/worker/storetest", "stages/relay/relaytest", "stages/view/viewtest"},
+	"stages/relay":             {"stages/relay/relaytest"},
+	"stages/view":              {"stages/view/viewtest"},
+}
+
+// missing says what of a test reference does not exist, "" where all does. Of a subtest the first element is looked for,
+// among the texts of its package and of the suites that it runs.
+func (c *code) missing(packages map[string]string, reference string) string {
+	short, name, _ := strings.Cut(reference, ".")
+	dir, ok := packages[short]
+	if !ok {
+		return fmt.Sprintf("%s: no package is called %s here", reference, short)
+	}
+	name, sub, hasSub := strings.Cut(name, "/")
+	if !slices.Contains(c.tests[dir], name) {
+		return fmt.Sprintf("%s: %s has no test %s", reference, dir, name)
+	}
+	if !hasSub || dir == "internal/conformance" || dir == "internal/cli/root" { // their subtests are files
+		return ""
+	}
+	sub, _, _ = strings.Cut(sub, "/")
+	for _, candidate := range append([]string{dir}, suites[dir]...) {
+		if c.texts[candidate][sub] {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s: %s has no subtest %s", reference, name, sub)
+}

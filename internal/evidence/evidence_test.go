@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// root is the repository root as seen from here.
+const root = "../.."
+
+// TestPage: data and code hold together, and docs/evidence.md is what they give.
+func TestPage(t *testing.T) {
+	page, faults, err := generate(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range faults {
+		t.Error(fault)
+	}
+	written, err := os.ReadFile(filepath.Join(root, pageName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(page, written) {
+		t.Errorf("%s is out of date: go run ./internal/evidence", pageName)
+	}
+}
+
+// small is a document without faults, and the code that it is about.
+func small(t *testing.T) (*document, *code) {
+	t.Helper()
+	c := &code{tests: map[string][]string{}, texts: map[string]map[string]bool{}, hits: map[string][]string{}, expects: map[string][]string{}, named: map[string][]string{}}
+	for name, text := range map[string]string{
+		"stages/a/doc.go": "// Package a is small.\n//\n// Invariants:\n//\n//  1. One holds.\n//\n// Not promised: two.\npackage a\n",
+		"stages/a/a.go":   "package a\n\nimport \"x/mark\"\n\nfunc f() { mark.Hit(\"R09 stop\") }\n",
+		"stages/a/a_test.go": "package a\n\nimport (\"testing\"; \"x/mark\")\n\nfunc TestMain(m *testing.M) {}\n" +
+			"func TestA(t *testing.T) { mark.Expect(t, \"R09 stop\"); t.Run(\"some case\", nil) }\nfunc helper() {}\n",
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.read(name, file)
+	}
+	absent := map[string]string{}
+	for _, key := range columnKeys {
+		absent[key] = "does not apply"
+	}
+	d := &document{packages: map[string]string{"a": "stages/a"}, scenarios: map[string]*scenario{"SC01": {}}}
+	d.sections = []*section{{Title: "all", IDs: words{"R08-09", "a.1"}, Absent: absent, Marked: true, Rows: []row{
+		{ID: "R08", Says: "eight"}, {ID: "R09", Says: "nine", Model: words{"a.TestA", "a.TestA/some_case/deeper"}}, {ID: "a.1", Says: "one"},
+	}}}
+	return d, c
+}
+
+// TestFaultsAreFound: each way in which data and code can part is a fault; the undamaged twin has none.
+func TestFaultsAreFound(t *testing.T) {
+	d, c := small(t)
+	d.attach(c.hits)
+	if faults := append(d.faults(), c.faults(d)...); len(faults) != 0 {
+		t.Fatalf("the undamaged twin: %q", faults)
+	}
+	if got := d.sections[0].Rows[1].Marks; len(got) != 1 {
+		t.Errorf("marks %q", got)
+	}
+	for want, damage := range map[string]func(d *document, c *code){
+		"want R08":                   func(d *document, _ *code) { d.sections[0].Rows = d.sections[0].Rows[1:] },
+		"has rows for R10":           func(d *document, _ *code) { d.sections[0].Rows[0].ID = "R10" },
+		"R08: says nothing":          func(d *document, _ *code) { d.sections[0].Rows[0].Says = "" },
+		"neither test nor reason":    func(d *document, _ *code) { delete(d.sections[0].Absent, "verifier") },
+		`no column "operators"`:      func(d *document, _ *code) { d.sections[0].Rows[0].Not = map[string]string{"operators": "no"} },
+		"no scenario SC99":           func(d *document, _ *code) { d.sections[0].Rows[0].Scenarios = words{"SC99"} },
+		"no package is called b":     func(d *document, _ *code) { d.sections[0].Rows[0].Model = words{"b.TestA"} },
+		"has no test TestB":          func(d *document, _ *code) { d.sections[0].Rows[0].Postgres = words{"a.TestB"} },
+		"has no test TestMain":       func(d *document, _ *code) { d.sections[0].Rows[0].Postgres = words{"a.TestMain"} },
+		"no subtest other":           func(d *document, _ *code) { d.sections[0].Rows[0].Operator = words{"a.TestA/other"} },
+		`no production code hits`:    func(d *document, _ *code) { d.sections[0].Rows[0].Marks = []string{"R08 gone"} },
+		"invariant without a row":    func(_ *document, c *code) { c.invariants = append(c.invariants, "a.2") },
+		"no test expects the mark":   func(_ *document, c *code) { c.hits["R01 new"] = []string{"stages/a/a.go"} },
+		"is expected and hit nowher": func(_ *document, c *code) { c.expects["R01 old"] = []string{"stages/a/a_test.go"} },
+	} {
+		d, c := small(t)
+		damage(d, c)
+		d.attach(c.hits)
+		if faults := append(d.faults(), c.faults(d)...); len(faults) == 0 || !strings.Contains(strings.Join(faults, "\n"), want) {
+			t.Errorf("want a fault with %q, found %q", want, faults)
+		}
+	}
+}
+
+// TestScenarioLevels: a row gets the tests of the levels at which its scenarios run today, and no others.
+func TestScenarioLevels(t *testing.T) {
+	d := &document{scenarios: map[string]*scenario{
+		"SC01": {}, "SC02": {Pending: "later"}, "SC03": {Levels: []string{"core"}},
+	}}
+	for id, want := range map[string][columns]int{
+		"SC01": {1, 1, 1, 1, 2, 0}, "SC02": {}, "SC03": {1, 0, 0, 0, 0, 0},
+	} {
+		r := row{Scenarios: words{id}}
+		d.complete(&r)
+		for c := range columns {
+			if got := len(r.tests(c)); got != want[c] {
+				t.Errorf("%s: %d tests for %s, want %d", id, got, columnNames[c], want[c])
+			}
+		}
+	}
+}
+
+// TestUnmarkedAreListed: an id without a mark is named in the page, where marks are wanted.
+func TestUnmarkedAreListed(t *testing.T) {
+	d, c := small(t)
+	d.attach(c.hits)
+	page := string(render(d))
+	if !strings.Contains(page, "- all: R08, a.1\n") || !strings.Contains(page, "Marks: `R09 stop`.") {
+		t.Error(page)
+	}
+}
