@@ -70,14 +70,20 @@ func Generate(ctx context.Context, g Generation) (Generated, error) {
 	return result, err
 }
 
-// drive steps the shell to its end. A transient fault is tried again within the bounds of the policy.
+// drive steps the shell to its end. A transient fault is tried again within the bounds of the policy. When ctx ends the
+// batch under way is finished first: else its records would be in the topic uncounted, and the lease could not be given
+// up while they may still be on their way.
 func drive(ctx context.Context, shell *generate.Shell, stepped func()) error {
+	finishing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(finishTimeout, cancel) })
+	defer stop()
 	var stall *fault.Stall
 	for shell.State() == generate.Running {
-		progress, wake, err := shell.Step(ctx)
+		progress, wake, err := shell.Step(finishing)
 		stepped()
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil && shell.State() == generate.Running:
 			return ctx.Err()
 		case err == nil:
 			stall = nil
@@ -99,8 +105,12 @@ func drive(ctx context.Context, shell *generate.Shell, stepped func()) error {
 	return nil
 }
 
-// generateAttempts bounds how often one batch is tried.
-const generateAttempts = 8
+const (
+	// generateAttempts bounds how often one batch is tried.
+	generateAttempts = 8
+	// finishTimeout bounds the batch that is under way at an interruption.
+	finishTimeout = 5 * time.Second
+)
 
 // sleepUntil waits until wake or the end of ctx, whose error it returns. The zero time is now.
 func sleepUntil(ctx context.Context, wake time.Time) error {

@@ -90,6 +90,9 @@ func publish(ctx context.Context, a *app.App, c connect.Connections, selector *c
 	if total := generated.Counts.Total(); err == nil || total > 0 {
 		r := result{Namespace: applied.Name, Topic: applied.SourceTopic, Seed: o.Seed, Published: total,
 			Counts: generated.Counts.Map(), Stopped: generated.Stopped}
+		if ctx.Err() != nil && err != nil {
+			err = fmt.Errorf("stopped after %d of %d records, which stay in topic %s", total, o.Count, applied.SourceTopic)
+		}
 		err = errors.Join(err, r.write(a.Stdout, asJSON, generated.Counts))
 	}
 	return refuse(err)

@@ -69,6 +69,9 @@ func run(ctx context.Context, a *app.App, c connect.Connections, options verify.
 		deps.Progress = progressTo(a)
 	}
 	r, err := verify.Run(ctx, deps, options)
+	if err != nil && ctx.Err() != nil {
+		return errors.New("no verdict was reached; run it again")
+	}
 	if err != nil {
 		return Coded(err)
 	}
