@@ -94,6 +94,12 @@ func (w *Worker) work(ctx context.Context, p *partition) (progress bool, err err
 	case acquiring:
 		return w.acquire(ctx, p)
 	case owning:
+		if p.installedUnder != w.assignment.Generation {
+			// The partition may have been another's in between, unseen: under an epoch of the old generation that one's
+			// delayed installation would still be let through, although its assignment is void (R16).
+			p.reset()
+			return w.acquire(ctx, p)
+		}
 		return w.consume(ctx, p)
 	case rereading:
 		return w.reread(ctx, p)

@@ -184,8 +184,8 @@ func (w *Worker) Status() []run.Status {
 	return slices.Clone(w.status)
 }
 
-// adopt takes over the newest assignment. Partitions that are gone are forgotten at once; partitions that stay, under
-// the same member, keep their epoch.
+// adopt takes over the newest assignment. Partitions that are gone are forgotten at once; partitions that stay are acquired
+// again under the newer generation, by their next step.
 func (w *Worker) adopt() {
 	if w.superseded != nil {
 		select {
