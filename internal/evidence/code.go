@@ -168,8 +168,11 @@ func (c *code) faults(d *document) []string {
 				}
 			}
 			for _, name := range r.Marks {
-				if c.hits[name] == nil {
+				switch {
+				case c.hits[name] == nil:
 					faults = append(faults, fmt.Sprintf("%s: no production code hits the mark %q", r.ID, name))
+				case c.named[name] != nil && !c.expectedBy(d, r, name):
+					faults = append(faults, fmt.Sprintf("%s: the mark %q is expected in none of the row's packages", r.ID, name))
 				}
 			}
 		}
@@ -190,6 +193,22 @@ func (c *code) faults(d *document) []string {
 		}
 	}
 	return faults
+}
+
+// expectedBy reports whether a package of the row's tests, or a suite that it runs, expects a mark.
+func (c *code) expectedBy(d *document, r *row, name string) bool {
+	for column := range columns {
+		for _, reference := range r.tests(column) {
+			short, _, _ := strings.Cut(reference, ".")
+			dir := d.packages[short]
+			for _, file := range c.named[name] {
+				if at := path.Dir(file); at == dir || slices.Contains(suites[dir], at) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // suites are the packages that hold the scenarios of a test which calls a shared suite.

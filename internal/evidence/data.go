@@ -158,7 +158,7 @@ func readYAML(name string, into any) error {
 }
 
 // idWords are the ids in the name of a mark.
-var idWords = regexp.MustCompile(`\b(SC\d\d|R\d\d|B\d\d\d|S\d+\.\d+)\b`)
+var idWords = regexp.MustCompile(`\b(SC\d\d|R\d\d|B\d\d\d|S\d+\.\d+|[a-z]+\.\d+)\b`)
 
 // attach gives each row the marks of production code whose names hold its id.
 func (d *document) attach(hits map[string][]string) {

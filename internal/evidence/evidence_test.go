@@ -80,6 +80,7 @@ func TestFaultsAreFound(t *testing.T) {
 		"has no test TestMain":       func(d *document, _ *code) { d.sections[0].Rows[0].Postgres = words{"a.TestMain"} },
 		"no subtest other":           func(d *document, _ *code) { d.sections[0].Rows[0].Operator = words{"a.TestA/other"} },
 		`no production code hits`:    func(d *document, _ *code) { d.sections[0].Rows[0].Marks = []string{"R08 gone"} },
+		"in none of the row's pack":  func(d *document, _ *code) { d.sections[0].Rows[0].Marks = []string{"R09 stop"} },
 		"invariant without a row":    func(_ *document, c *code) { c.invariants = append(c.invariants, "a.2") },
 		"no test expects the mark":   func(_ *document, c *code) { c.hits["R01 new"] = []string{"stages/a/a.go"} },
 		"is expected and hit nowher": func(_ *document, c *code) { c.expects["R01 old"] = []string{"stages/a/a_test.go"} },

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // line collects the members of one line while it is read.
@@ -111,6 +113,7 @@ func (s *source) parse(bytes *[]byte, member string, value jsontext.Value) error
 		return nil
 	}
 	if s.taken != "" {
+		mark.Hit("R07 two members for one field")
 		return fmt.Errorf("members %q and %q exclude each other", s.taken, member)
 	}
 	s.taken = member

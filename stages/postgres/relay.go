@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"amends.dev/amends/internal/invariant"
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/relay"
 )
 
@@ -110,6 +111,7 @@ func pending(ctx context.Context, q querier, partition int32, from int64, limit 
 			seq := row.first + int64(i)
 			switch {
 			case seq < from:
+				mark.Hit("R19 begins inside a packed row")
 				continue
 			case len(envelopes) == limit:
 				return envelopes, nil

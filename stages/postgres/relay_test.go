@@ -7,13 +7,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/internal/testkit/pg"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/relay/relaytest"
 )
 
 // TestRelayStore runs the scenarios of every outbox over Postgres.
-func TestRelayStore(t *testing.T) { relaytest.Suite(t, openOutbox) }
+func TestRelayStore(t *testing.T) {
+	mark.Expect(t, "R19 begins inside a packed row")
+	relaytest.Suite(t, openOutbox)
+}
 
 func openOutbox(t *testing.T) relaytest.Harness {
 	t.Helper()

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // rollbackTimeout bounds the courtesy of telling the server; closing the connection has the same effect.
@@ -33,6 +35,7 @@ func commit(ctx context.Context, tx pgx.Tx) error {
 	if certainlyNotCommitted(err) {
 		return fmt.Errorf("commit: %w", err)
 	}
+	mark.Hit("postgres.3 commit of unknown outcome")
 	return fmt.Errorf("%w: %w", errUnknownOutcome, err)
 }
 
