@@ -129,3 +129,44 @@ func TestB060PendingUsesTheIndex(t *testing.T) {
 		t.Errorf("plan:\n%s", plan)
 	}
 }
+
+// TestB060ReportUsesTheIndex: with 2,000 rows that were all sent, looking for the oldest pending one visits one of them.
+func TestB060ReportUsesTheIndex(t *testing.T) {
+	url := pg.New(t)
+	ns := testNamespace("demo", 1)
+	if err := inTx(t, open(t, url, ""), func(tx pgx.Tx) error { return CreateNamespace(t.Context(), tx, ns) }); err != nil {
+		t.Fatal(err)
+	}
+	pool := open(t, url, StateSchema(ns.Name))
+	for _, sql := range []string{
+		`INSERT INTO outbox (partition, first_seq, count, frames) SELECT 0, 1 + 10 * n, 10, '' FROM generate_series(0, 1999) n`,
+		`UPDATE partition_state SET outbox_next = 20001`, `UPDATE relay_state SET sent_through = 19995`, `ANALYZE outbox`,
+	} {
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reports, _, err := ReadSourceReport(t.Context(), pool)
+	if err != nil || reports[0].OldestPending == nil {
+		t.Fatalf("undamaged twin, five pending: %+v, %v", reports, err)
+	}
+	if _, err := pool.Exec(t.Context(), `UPDATE relay_state SET sent_through = 20001`); err != nil {
+		t.Fatal(err)
+	}
+	if reports, _, err = ReadSourceReport(t.Context(), pool); err != nil || reports[0].OldestPending != nil {
+		t.Errorf("nothing pending: %+v, %v", reports, err)
+	}
+	rows, err := pool.Query(t.Context(), `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+relayReportSQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines {
+		if strings.Contains(line, "outbox") && !strings.Contains(line, "rows=1 ") {
+			t.Errorf("plan:\n%s", strings.Join(lines, "\n"))
+		}
+	}
+}
