@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -92,5 +93,49 @@ func TestB039SerializationFailureAtCommit(t *testing.T) {
 		if diff := storetest.Diff(memory.Tables(), subject.Tables(t)); diff != "" {
 			t.Errorf("%s: %s", code, diff)
 		}
+	}
+}
+
+// TestB034ShutdownInAStalledTransaction: the worker is told to stop while its unit of work waits for a lock in the
+// database: it returns within the bound of a unit of work, nothing of it is there, and the next worker does it.
+func TestB034ShutdownInAStalledTransaction(t *testing.T) {
+	admin := open(t, pg.New(t), "")
+	cfg := workertest.Config("b034", 1, 1)
+	subject := subjectIn(t, admin, cfg, "b034", nil)
+	state := open(t, admin.Config().ConnString(), StateSchema("b034"))
+	holder, err := state.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Rollback(context.Background()) }()
+	if _, err := holder.Exec(t.Context(), `LOCK TABLE outbox IN EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	log := workertest.NewLog()
+	log.Send(cfg, workertest.Txn{ID: "t", Revision: 1, Kind: "NEW", Time: workertest.On(1), Qty: -1})
+	const bound = 2 * time.Second
+	w := startWorker(cfg, subject.Store, log, func(o *worker.Options) { o.UnitTimeout = bound })
+	ctx, cancel := context.WithCancel(t.Context())
+	stopping := time.AfterFunc(bound/4, cancel)
+	defer stopping.Stop()
+	begin := time.Now()
+	for ctx.Err() == nil {
+		if _, _, err := w.Step(ctx); err != nil && ctx.Err() == nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	if took := time.Since(begin); took < bound/4 || took > 5*bound {
+		t.Errorf("stopped after %v", took)
+	}
+	if err := holder.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d := subject.Tables(t); len(d.Authority) != 0 || d.Partitions[0].NextOffset != 0 {
+		t.Errorf("%+v", d)
+	}
+	drainTo(t, startWorker(cfg, subject.Store, log, func(o *worker.Options) { o.TakeOver = true }), log)
+	if d := subject.Tables(t); len(d.Authority) != 1 || d.Partitions[0].NextOffset != 1 {
+		t.Errorf("%+v", d)
 	}
 }
