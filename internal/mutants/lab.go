@@ -43,7 +43,8 @@ type lab struct {
 	timeout    time.Duration
 }
 
-// twins runs the named tests on the source as it is: a test that fails anyway finds no fault.
+// twins runs the named tests on the source as it is: a test that fails anyway finds no fault. What is named down to
+// subtests is run as it is named, because a test may want all of its own; the rest of a package is run at once.
 func (l *lab) twins(ctx context.Context, mutants []*mutant) error {
 	named := map[string]map[string]bool{}
 	for _, m := range mutants {
@@ -55,14 +56,33 @@ func (l *lab) twins(ctx context.Context, mutants []*mutant) error {
 		}
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(named)) {
-		patterns := slices.Sorted(maps.Keys(named[pkg]))
-		v, err := l.test(ctx, suite{Package: pkg, Run: strings.Join(patterns, "|")}, "")
-		if err != nil {
-			return fmt.Errorf("the undamaged twin: %w", err)
+		var whole []string
+		for _, run := range slices.Sorted(maps.Keys(named[pkg])) {
+			if !strings.Contains(run, "/") {
+				whole = append(whole, run)
+				continue
+			}
+			if err := l.twin(ctx, suite{Package: pkg, Run: run}); err != nil {
+				return err
+			}
 		}
-		if v.failed {
-			return fmt.Errorf("the undamaged twin: %s of %s fails\n%s", v.first, pkg, v.output)
+		if len(whole) > 0 {
+			if err := l.twin(ctx, suite{Package: pkg, Run: strings.Join(whole, "|")}); err != nil {
+				return err
+			}
 		}
+	}
+	return nil
+}
+
+// twin runs some tests on the source as it is.
+func (l *lab) twin(ctx context.Context, s suite) error {
+	v, err := l.test(ctx, s, "")
+	if err != nil {
+		return fmt.Errorf("the undamaged twin: %w", err)
+	}
+	if v.failed {
+		return fmt.Errorf("the undamaged twin: %s of %s, run as %s, fails\n%s", v.first, s.Package, s.Run, v.output)
 	}
 	return nil
 }
