@@ -247,7 +247,7 @@ func (b *shells) restart(ctx context.Context, stage string) error {
 	switch stage {
 	case stageWorker:
 		if b.worker != nil {
-			b.worker.Close()
+			b.worker.Close() //nolint:contextcheck // a last lag signal, bounded by itself
 			b.worker = nil
 		}
 	case stageRelay:

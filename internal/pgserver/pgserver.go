@@ -94,14 +94,14 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 // StopLeft stops a server that a killed process left running in dir, so that the folder can be removed. Where none runs
 // it does nothing.
 func StopLeft(ctx context.Context, dir string) error {
-	bin, err := Find()
-	if downloaded, ok := binariesIn(filepath.Join(dir, "binaries", "bin")); err != nil && ok {
-		bin, err = downloaded, nil
+	bin, missing := Find()
+	if downloaded, ok := binariesIn(filepath.Join(dir, "binaries", "bin")); missing != nil && ok {
+		bin, missing = downloaded, nil
 	}
-	if err != nil {
-		return nil // without binaries nothing was started
+	if missing != nil { // without binaries nothing was started
+		return nil //nolint:nilerr // nothing to stop is what the caller wants
 	}
-	dir, err = filepath.Abs(dir)
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return fmt.Errorf("find the database folder %s: %w", dir, err)
 	}
@@ -111,7 +111,7 @@ func StopLeft(ctx context.Context, dir string) error {
 	}
 	s := &Server{opts: Options{Dir: dir}, bin: bin, user: user}
 	if _, err := os.Stat(filepath.Join(s.cluster(), "postmaster.pid")); err != nil || !s.running(ctx) {
-		return nil
+		return nil //nolint:nilerr // without its PID file no server runs
 	}
 	return s.stopServer(ctx)
 }

@@ -45,7 +45,7 @@ func TestS9ShutdownFinishesAPublication(t *testing.T) {
 		namespace := viewtest.Namespace()
 		store.Append(0, viewtest.KeyOf(namespace, 1).Balance("2026-01-02", 1, 10))
 		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
+		t.Cleanup(cancel)
 		outside := &impatient{store, &relaytest.Publisher{Log: viewtest.NewLog(), Before: func() {
 			if shutdown {
 				cancel()
