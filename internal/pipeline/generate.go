@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -64,13 +63,16 @@ func Generate(ctx context.Context, g Generation) (Generated, error) {
 	})
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	err = errors.Join(err, shell.Close(release))
+	// A lease that cannot be given up now expires by itself; the first error says more.
+	if closeErr := shell.Close(release); err == nil {
+		err = closeErr
+	}
 	result := Generated{Counts: shell.Published(), Stopped: shell.State() == generate.Stopped}
 	result.Story, result.Told = stream.Story()
 	return result, err
 }
 
-// drive steps the shell to its end. A transient fault is tried again within the bounds of the policy. When ctx ends the
+// drive steps the shell to its end. A transient fault is tried again for a while. When ctx ends the
 // batch under way is finished first: else its records would be in the topic uncounted, and the lease could not be given
 // up while they may still be on their way.
 func drive(ctx context.Context, shell *generate.Shell, stepped func()) error {
@@ -91,8 +93,8 @@ func drive(ctx context.Context, shell *generate.Shell, stepped func()) error {
 			return err
 		default:
 			stall = fault.DefaultPolicy.Failed(stall, err.Error(), time.Now(), rand.Int64N)
-			if stall.Attempts >= generateAttempts {
-				return fmt.Errorf("gave up after %d attempts: %w", stall.Attempts, err)
+			if waited := time.Since(stall.Since); waited >= generatePatience {
+				return fmt.Errorf("gave up after %d attempts in %s: %w", stall.Attempts, waited.Round(time.Second), err)
 			}
 			wake = stall.NextTry
 		}
@@ -106,8 +108,9 @@ func drive(ctx context.Context, shell *generate.Shell, stepped func()) error {
 }
 
 const (
-	// generateAttempts bounds how often one batch is tried.
-	generateAttempts = 8
+	// generatePatience bounds how long one batch is tried, counted from the end of its first attempt: long enough for a
+	// server to restart.
+	generatePatience = 30 * time.Second
 	// finishTimeout bounds the batch that is under way at an interruption.
 	finishTimeout = 5 * time.Second
 )

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +29,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(ctlVariable) != "" {
 		os.Exit(int(root.Main(root.Process(), os.Args[1:])))
 	}
+	flag.Parse()
+	// Most of these tests wait for other processes most of the time.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
@@ -44,21 +52,34 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// start starts amendsctl with nothing of this process's environment but what it needs, and env.
-func start(t *testing.T, dir string, env []string, args ...string) *process {
+// prepare makes an amendsctl with nothing of this process's environment but PATH, and env, of which the last counts.
+func prepare(t *testing.T, dir string, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &buffer{}, stderr: &buffer{}, done: make(chan struct{}), args: args}
 	p.cmd.Dir = dir
 	p.cmd.Env = append([]string{ctlVariable + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + dir}, env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
+	return p
+}
+
+// run starts what was prepared. It is killed at the end of the test, if it still runs.
+func (p *process) run() {
+	p.t.Helper()
 	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
 	go func() {
 		defer close(p.done)
 		_ = p.cmd.Wait() // the outcome is read from the process's state
 	}()
-	t.Cleanup(func() { _ = p.cmd.Process.Kill(); <-p.done })
+	p.t.Cleanup(func() { _ = p.cmd.Process.Kill(); <-p.done })
+}
+
+// start starts an amendsctl.
+func start(t *testing.T, dir string, env []string, args ...string) *process {
+	t.Helper()
+	p := prepare(t, dir, env, args...)
+	p.run()
 	return p
 }
 

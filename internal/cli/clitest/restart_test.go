@@ -60,15 +60,7 @@ func TestBrokerRestartedUnderRun(t *testing.T) {
 	stages.says("step failed", said)
 	w.fails(1, `^brokers `+address+`: no broker answers: .*; start the broker, or check --brokers`, "verify", "--quiesce")
 	w.fails(1, `^brokers `+address+`: no broker answers: .*; start the broker, or check --brokers`, "status")
-	_, text, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	startBroker(t, folder, port)
+	startBroker(t, folder, portOf(t, address))
 	w.passes("shop")
 	stages.says("step succeeded again", said)
 	stages.stop(syscall.SIGTERM, 0)
@@ -82,4 +74,18 @@ func startBroker(t *testing.T, folder string, port int) *embedded.Broker {
 	}
 	t.Cleanup(broker.Stop)
 	return broker
+}
+
+// portOf is the port of a host:port address.
+func portOf(t *testing.T, address string) int {
+	t.Helper()
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }

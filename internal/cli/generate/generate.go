@@ -90,8 +90,11 @@ func publish(ctx context.Context, a *app.App, c connect.Connections, selector *c
 	if total := generated.Counts.Total(); err == nil || total > 0 {
 		r := result{Namespace: applied.Name, Topic: applied.SourceTopic, Seed: o.Seed, Published: total,
 			Counts: generated.Counts.Map(), Stopped: generated.Stopped}
-		if ctx.Err() != nil && err != nil {
+		switch {
+		case ctx.Err() != nil && err != nil:
 			err = fmt.Errorf("stopped after %d of %d records, which stay in topic %s", total, o.Count, applied.SourceTopic)
+		case err != nil:
+			err = fmt.Errorf("%w; the %d records published so far stay in topic %s", err, total, applied.SourceTopic)
 		}
 		err = errors.Join(err, r.write(a.Stdout, asJSON, generated.Counts))
 	}
