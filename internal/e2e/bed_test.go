@@ -211,6 +211,13 @@ func (b *bed) holder() string {
 // start runs stages in this process until stop is called, or the test ends.
 func (b *bed) start(stages ...string) (stop func()) {
 	b.t.Helper()
+	_, stop = b.pipeline(stages...)
+	return stop
+}
+
+// pipeline is start, and shows what is running.
+func (b *bed) pipeline(stages ...string) (p *pipeline.Pipeline, stop func()) {
+	b.t.Helper()
 	log := newLog(b.t, strings.Join(stages, "+"))
 	p, err := pipeline.New(b.t.Context(), pipeline.Options{
 		Applied: b.applied, StateURL: b.stateURL, ViewURL: b.viewURL, Kafka: b.kafka(), Stages: stages, Holder: b.holder(),
@@ -229,7 +236,7 @@ func (b *bed) start(stages ...string) (stop func()) {
 		<-done
 	}
 	b.t.Cleanup(stop)
-	return stop
+	return p, stop
 }
 
 // verify brings the namespace to its boundary, judges it and expects a status.

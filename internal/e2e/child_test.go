@@ -33,6 +33,8 @@ type plan struct {
 	// Kill is the point at which the process ends itself, after so many passes of it.
 	Kill  string
 	After int64
+	// Freeze makes the process stop at that point, once, until it is sent SIGCONT, rather than end.
+	Freeze bool
 	// Generate, where set, is published instead of running stages.
 	Generate *generate.Options
 }
@@ -79,7 +81,11 @@ func (p plan) run() error {
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), MaxBatch: p.MaxBatch, DeliveryTimeout: p.DeliveryTimeout,
 		Group: kafka.GroupOptions{SessionTimeout: sessionTimeout},
 	}
-	newKiller(p.Kill, p.After).wrap(&options)
+	k := newKiller(p.Kill, p.After)
+	if p.Freeze {
+		k.freeze = freezeProcess
+	}
+	k.wrap(&options)
 	stages, err := pipeline.New(ctx, options)
 	if err != nil {
 		return err

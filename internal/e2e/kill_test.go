@@ -13,19 +13,27 @@ import (
 	"amends.dev/amends/stages/worker"
 )
 
-// The points at which a child process can be told to end itself.
+// The points at which a child process can be told to end or to freeze itself.
 const (
-	workerBeforeCommit = "worker before commit"
-	workerAfterCommit  = "worker after commit"
-	relayBeforeMark    = "relay before mark"
-	viewBeforeCommit   = "view before commit"
-	viewAfterCommit    = "view after commit"
+	workerBeforeState   = "worker before state"
+	workerBeforeInstall = "worker before installation"
+	workerBeforeBegin   = "worker before begin"
+	workerBeforeCommit  = "worker before commit"
+	workerAfterCommit   = "worker after commit"
+	relayBeforeMark     = "relay before mark"
+	viewBeforeCommit    = "view before commit"
+	viewAfterCommit     = "view after commit"
 )
+
+// freezeProcess stops this process until it is sent SIGCONT; nil where the system cannot.
+var freezeProcess func()
 
 // killer ends its process with SIGKILL at one point, when it was passed often enough.
 type killer struct {
 	point string
 	left  atomic.Int64
+	// freeze, where set, stops the process for a while instead; it returns when the process goes on.
+	freeze func()
 }
 
 // newKiller kills at the pass of point that follows after passes. The empty point never comes.
@@ -35,11 +43,27 @@ func newKiller(point string, after int64) *killer {
 	return k
 }
 
-// at is called by the wrappers at each point.
-func (k *killer) at(point string) {
-	if point != k.point || k.left.Add(-1) >= 0 {
-		return
+// at is called by the wrappers at each point. It reports whether the process was frozen at this pass; only one is.
+func (k *killer) at(point string) (frozen bool) {
+	if point != k.point {
+		return false
 	}
+	left := k.left.Add(-1)
+	switch {
+	case left >= 0:
+		return false
+	case k.freeze == nil:
+		k.end(point)
+	case left < -1:
+		return false
+	}
+	_, _ = fmt.Fprintln(os.Stderr, frozenAt(point))
+	k.freeze()
+	return true
+}
+
+// end kills the process.
+func (k *killer) end(point string) {
 	_, _ = fmt.Fprintln(os.Stderr, killedAt(point))
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = self.Kill()
@@ -47,8 +71,19 @@ func (k *killer) at(point string) {
 	select {} // nothing happens after a SIGKILL, and nothing until it is delivered
 }
 
+// went says what became of the call that a frozen process made when it went on.
+func (k *killer) went(frozen bool, err error) {
+	if frozen {
+		_, _ = fmt.Fprintf(os.Stderr, "%s%v\n", thawedAt(k.point), err)
+	}
+}
+
 // killedAt is the last line of a child that ended itself.
 func killedAt(point string) string { return "killed " + point }
+
+// frozenAt is a line of a child that froze itself; thawedAt begins the one that says how the delayed call ended.
+func frozenAt(point string) string { return "frozen " + point }
+func thawedAt(point string) string { return "thawed " + point + ": " }
 
 // wrap hangs the killer into the stages' durable parts.
 func (k *killer) wrap(o *pipeline.Options) {
@@ -62,8 +97,24 @@ type workerStore struct {
 	killer *killer
 }
 
+func (s workerStore) PartitionState(ctx context.Context, partition int32) (worker.PartitionState, error) {
+	frozen := s.killer.at(workerBeforeState)
+	state, err := s.Store.PartitionState(ctx, partition)
+	s.killer.went(frozen, err)
+	return state, err
+}
+
+func (s workerStore) InstallEpoch(ctx context.Context, in worker.Installation) (worker.PartitionState, error) {
+	frozen := s.killer.at(workerBeforeInstall)
+	state, err := s.Store.InstallEpoch(ctx, in)
+	s.killer.went(frozen, err)
+	return state, err
+}
+
 func (s workerStore) Begin(ctx context.Context, partition int32, epoch, frontier int64) (worker.Unit, error) {
+	frozen := s.killer.at(workerBeforeBegin)
 	unit, err := s.Store.Begin(ctx, partition, epoch, frontier)
+	s.killer.went(frozen, err)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +141,10 @@ type outbox struct {
 }
 
 func (o outbox) Mark(ctx context.Context, mark relay.Mark) error {
-	o.killer.at(relayBeforeMark)
-	return o.Outbox.Mark(ctx, mark)
+	frozen := o.killer.at(relayBeforeMark)
+	err := o.Outbox.Mark(ctx, mark)
+	o.killer.went(frozen, err)
+	return err
 }
 
 type viewStore struct {
