@@ -39,4 +39,10 @@ func TestR16NewMemberIDInstallsItsOwnEpoch(t *testing.T) {
 	if state := steps(); state.Epoch != first.Epoch+1 || state.Member != "b" || state.Generation != 3 {
 		t.Errorf("another member ID: %+v", state)
 	}
+	// In a group that was recreated generations repeat: the same one of another member owns nothing either (R16).
+	member.Assign("c", 3, 0)
+	state := steps()
+	if s := w.Status()[0]; s.Epoch != 0 || s.Stall == nil || state.Member != "b" {
+		t.Errorf("another member ID at the same generation: status %+v, state %+v", s, state)
+	}
 }
