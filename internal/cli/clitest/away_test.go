@@ -67,3 +67,39 @@ func TestPostgresRestartedUnderGenerate(t *testing.T) {
 	w.passes("shop")
 	stages.stop(syscall.SIGTERM, 0)
 }
+
+// TestServersGoUnderVerify: a server that goes away while verify waits makes the verdict ERROR, in the report and the
+// exit code; it says where, and the next one passes.
+func TestServersGoUnderVerify(t *testing.T) {
+	t.Parallel()
+	options := pgserver.Options{Dir: t.TempDir(), TCP: true}
+	server := pg.Server(t, options)
+	options.Port = server.Port() // the same after the restart
+	folder := t.TempDir()
+	broker := startBroker(t, folder, 0)
+	w := worldOn(t, server.TCPURL("postgres"), broker.Addresses()[0])
+	w.must("apply", "--yes", "shop.yaml")
+	w.proves("shop", 1)
+	w.must("generate", "--count", "60", "--seed", "2")
+	p := w.start("verify", "--quiesce", "-v") // no stages run: it waits for the worker
+	p.says("worker", 0)
+	if err := server.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if o := p.wait(); o.code != 1 || !strings.HasPrefix(o.stdout, "ERROR shop: worker: ") {
+		t.Errorf("Postgres stopped: exit code %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	pg.Server(t, options)
+	stages := w.run()
+	w.passes("shop")
+
+	broker.Stop()
+	o := w.ctl("export", "--out", "dump")
+	if line, err := o.errorLine([]string{"export"}); o.code != 1 || err != nil || !strings.Contains(line, "no broker answers") {
+		t.Errorf("broker stopped: exit code %d, %v: %s", o.code, err, o.stderr)
+	}
+	startBroker(t, folder, portOf(t, broker.Addresses()[0]))
+	w.passes("shop")
+	w.must("export", "--out", "dump")
+	stages.stop(syscall.SIGTERM, 0)
+}

@@ -7,6 +7,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"amends.dev/amends/internal/pgserver"
+	kafkatest "amends.dev/amends/internal/testkit/kafka"
+	"amends.dev/amends/internal/testkit/pg"
 )
 
 // smallDisk returns a folder on a file system of its own of some bytes, and a function that gives it more. Only root may
@@ -67,6 +71,31 @@ func TestExportFolderFull(t *testing.T) {
 	w.must("export", "--out", out)
 	w.must("oracle", "--manifest", "shop.yaml", "--records", out)
 	stages := w.run()
+	w.passes("shop")
+	stages.stop(syscall.SIGTERM, 0)
+}
+
+// TestPostgresFolderFull: stages whose database has no room left show that they are stalled and lose nothing; with more
+// room they go on by themselves.
+func TestPostgresFolderFull(t *testing.T) {
+	t.Parallel()
+	disk, grow := smallDisk(t, "300m")
+	server := pg.Server(t, pgserver.Options{Dir: filepath.Join(disk, "postgres"), NoSync: true})
+	w := worldOn(t, server.URL("postgres"), strings.Join(kafkatest.Fake(t).Seeds, ","))
+	w.must("apply", "--yes", "shop.yaml")
+	w.proves("shop", 1)
+	w.must("generate", "--count", "4000", "--seed", "2")
+	var space syscall.Statfs_t
+	if err := syscall.Statfs(disk, &space); err != nil {
+		t.Fatal(err)
+	}
+	filler := make([]byte, int64(space.Bavail)*space.Bsize)
+	if err := os.WriteFile(filepath.Join(disk, "filler"), filler, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stages := w.run()
+	stages.says("No space left on device", 0)
+	grow("600m")
 	w.passes("shop")
 	stages.stop(syscall.SIGTERM, 0)
 }

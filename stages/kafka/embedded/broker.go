@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -15,9 +16,10 @@ var ErrHeld = errors.New("folder is in use by another process")
 
 // Broker is a running embedded broker.
 type Broker struct {
-	cluster *kfake.Cluster
-	lock    *os.File
-	once    sync.Once
+	cluster   *kfake.Cluster
+	addresses []string
+	lock      *os.File
+	once      sync.Once
 }
 
 // Start locks the folder, which is made where it is missing, and starts a broker on 127.0.0.1 at port; port 0 takes a
@@ -41,11 +43,11 @@ func Start(folder string, port int) (*Broker, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("embedded broker on %s, port %d: %w", folder, port, err), lock.Close())
 	}
-	return &Broker{cluster: cluster, lock: lock}, nil
+	return &Broker{cluster: cluster, addresses: cluster.ListenAddrs(), lock: lock}, nil
 }
 
-// Addresses are host:port pairs to connect to.
-func (b *Broker) Addresses() []string { return b.cluster.ListenAddrs() }
+// Addresses are host:port pairs to connect to; after Stop those it had.
+func (b *Broker) Addresses() []string { return slices.Clone(b.addresses) }
 
 // Stop ends the broker and then releases the folder. Further calls do nothing.
 func (b *Broker) Stop() {

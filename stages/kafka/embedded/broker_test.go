@@ -151,6 +151,9 @@ func TestPorts(t *testing.T) {
 		t.Fatalf("port in use: %v, want EADDRINUSE", err)
 	}
 	b.Stop()
+	if stopped := b.Addresses()[0]; stopped != address { // it must not ask a cluster that is gone
+		t.Fatalf("address after Stop: %s, want %s", stopped, address)
+	}
 	if again := start(t, folder, taken.Port).Addresses()[0]; again != address {
 		t.Fatalf("fixed port: %s, want %s", again, address)
 	}
