@@ -25,7 +25,7 @@ var serverVerbs = [][]string{
 
 // TestWrongSettings: servers that do not answer, refuse the user or have no such database, for every verb that needs
 // them: one line that names the server and what to do, exit code 1, nothing changed.
-func TestWrongSettings(t *testing.T) {
+func TestWrongSettings(t *testing.T) { //nolint:tparallel // its subtests share one world, compared after each
 	t.Parallel()
 	w := appliedWorld(t)
 	before := w.frontiers()

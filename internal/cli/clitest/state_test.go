@@ -21,7 +21,7 @@ func TestNotApplied(t *testing.T) {
 
 // TestStateOfAnotherBuild: layouts and semantics versions that this build does not know, and state that is lost or was
 // altered, are refused by every verb that would rely on them, and nothing is touched: undone, the twin passes again.
-func TestStateOfAnotherBuild(t *testing.T) {
+func TestStateOfAnotherBuild(t *testing.T) { //nolint:tparallel // its subtests change one database in turn
 	t.Parallel()
 	w := appliedWorld(t)
 	const newer = `use (a newer amendsctl|the amendsctl that applied it)$`
