@@ -1,3 +1,5 @@
+//go:build mount
+
 package clitest
 
 import (
@@ -14,12 +16,12 @@ import (
 )
 
 // smallDisk returns a folder on a file system of its own of some bytes, and a function that gives it more. Only root may
-// mount one, and not everywhere.
+// mount one, and not everywhere: the tests of this file are built with the tag mount alone.
 func smallDisk(t *testing.T, size string) (string, func(size string)) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("needs the right to mount a small file system: %v", err)
+		t.Fatalf("needs the right to mount a small file system: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	grow := func(size string) {
