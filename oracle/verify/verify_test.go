@@ -190,7 +190,7 @@ func TestBlockedAndSC25(t *testing.T) {
 	}
 	// SC25: combined with a stalled relay it is INCOMPLETE, and the conflict is listed.
 	w.exec(`UPDATE partition_state SET outbox_next = outbox_next + 1`)
-	w.options.Timeout = 300 * time.Millisecond
+	w.options.Timeout = 2 * time.Second
 	r = w.verify(report.Incomplete)
 	if len(r.Conflicts) != 1 || r.Conflicts[0] != (report.Conflict{Item: "bolt", Location: "oslo", TxnID: "b1", Revision: 1, State: report.Ambiguous}) || r.Counts.Differences != 0 {
 		t.Errorf("%+v", r)
@@ -204,7 +204,7 @@ func TestBlockedAndSC25(t *testing.T) {
 func TestIncompletePhases(t *testing.T) {
 	w := newWorld(t)
 	w.demo()
-	w.options.Timeout = 300 * time.Millisecond
+	w.options.Timeout = 2 * time.Second
 	w.verify(report.Pass)
 	for _, c := range []struct {
 		damage, repair, want string
@@ -313,7 +313,7 @@ func TestR22WriterLease(t *testing.T) {
 	}
 	t.Run("does not stop", func(t *testing.T) {
 		w.lease(time.Hour)
-		w.options.Timeout = 300 * time.Millisecond
+		w.options.Timeout = 2 * time.Second
 		if r := w.verify(report.Incomplete); r.Incomplete[0].Phase != boundary.PhaseWriter || !strings.Contains(r.Incomplete[0].Reason, "still held by gen") {
 			t.Errorf("%+v", r.Incomplete)
 		}
