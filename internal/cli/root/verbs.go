@@ -7,8 +7,10 @@ import (
 	"amends.dev/amends/internal/cli/apply"
 	"amends.dev/amends/internal/cli/conformance"
 	"amends.dev/amends/internal/cli/demo"
+	"amends.dev/amends/internal/cli/describe"
 	"amends.dev/amends/internal/cli/export"
 	"amends.dev/amends/internal/cli/generate"
+	"amends.dev/amends/internal/cli/get"
 	"amends.dev/amends/internal/cli/oracle"
 	"amends.dev/amends/internal/cli/plan"
 	"amends.dev/amends/internal/cli/run"
@@ -33,5 +35,6 @@ func verbs(a *app.App) []group {
 		{"Declare a namespace:", []*cobra.Command{validate.New(a), plan.New(a), apply.New(a)}},
 		{"Run the pipeline:", []*cobra.Command{generate.New(a), run.New(a), status.New(a)}},
 		{"Check results:", []*cobra.Command{verify.New(a), export.New(a), oracle.New(a), simulate.New(a), sim.New(a), conformance.New(a)}},
+		{"Look at what is kept:", []*cobra.Command{get.New(), describe.New()}},
 	}
 }
