@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -20,12 +22,27 @@ type code struct {
 	tests map[string][]string
 	// texts are the string literals of test files and suites, by package folder: the names of subtests among them.
 	texts map[string]map[string]bool
-	// hits and expects are marks: where production code hits each, where tests expect it.
-	hits, expects map[string][]string
+	// hits are marks and where production code hits each, expects those and the files of the tests that expect it.
+	hits    map[string][]place
+	expects map[string][]string
 	// named are the string literals of the test files that expect marks: a table of names counts as well.
 	named map[string][]string
 	// invariants are those numbered in package documentation, as short package folder, dot, number.
 	invariants []string
+}
+
+// place is a function of production code.
+type place struct {
+	// file is its file, text its source text.
+	file, text string
+}
+
+// newCode is that of a repository without files.
+func newCode() *code {
+	return &code{
+		tests: map[string][]string{}, texts: map[string]map[string]bool{}, hits: map[string][]place{},
+		expects: map[string][]string{}, named: map[string][]string{},
+	}
 }
 
 // testName is what the go command runs.
@@ -36,33 +53,60 @@ var skipped = []string{".git", ".cache", ".amends", "bin", "dist", "testdata", "
 
 // scan parses all Go files below root.
 func scan(root string) (*code, error) {
-	c := &code{tests: map[string][]string{}, texts: map[string]map[string]bool{}, hits: map[string][]string{}, expects: map[string][]string{}, named: map[string][]string{}}
-	fset := token.NewFileSet()
+	c := newCode()
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case entry.IsDir() && slices.Contains(skipped, entry.Name()):
-			return filepath.SkipDir
-		case entry.IsDir() || path.Ext(name) != ".go":
-			return nil
 		}
 		relative, err := filepath.Rel(root, name)
 		if err != nil {
 			return fmt.Errorf("locate %s: %w", name, err)
 		}
-		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return fmt.Errorf("parse %s: %w", relative, err)
+		relative = filepath.ToSlash(relative)
+		switch {
+		case entry.IsDir() && entry.Name() == "testdata":
+			return cmp.Or(c.addFiles(name, path.Dir(relative)), filepath.SkipDir)
+		case entry.IsDir() && relative == "conformance":
+			return c.addFiles(name, "internal/conformance")
+		case entry.IsDir() && slices.Contains(skipped, entry.Name()):
+			return filepath.SkipDir
+		case entry.IsDir() || path.Ext(name) != ".go":
+			return nil
 		}
-		c.read(filepath.ToSlash(relative), file)
-		return nil
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return c.read(relative, text)
 	})
 	return c, err
 }
 
+// addFiles takes the files and folders below a folder for texts of a package: their names are those of subtests.
+func (c *code) addFiles(folder, dir string) error {
+	return filepath.WalkDir(folder, func(name string, _ fs.DirEntry, err error) error {
+		base := filepath.Base(name)
+		c.addText(dir, base)
+		c.addText(dir, strings.TrimSuffix(base, filepath.Ext(base)))
+		return err
+	})
+}
+
+// addText notes what a subtest may be called.
+func (c *code) addText(dir, text string) {
+	if c.texts[dir] == nil {
+		c.texts[dir] = map[string]bool{}
+	}
+	c.texts[dir][strings.ReplaceAll(text, " ", "_")] = true
+}
+
 // read takes over one file.
-func (c *code) read(name string, file *ast.File) {
+func (c *code) read(name string, source []byte) error {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return fmt.Errorf("parse %s: %w", name, err)
+	}
 	dir := path.Dir(name)
 	isTest := strings.HasSuffix(name, "_test.go")
 	if isTest {
@@ -78,10 +122,13 @@ func (c *code) read(name string, file *ast.File) {
 	suite := isTest || strings.HasSuffix(dir, "test")
 	expecting := false
 	var literals []string
+	var within place
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.FuncDecl:
+			within = place{file: name, text: string(source[fset.Position(n.Pos()).Offset:fset.Position(n.End()).Offset])}
 		case *ast.CallExpr:
-			expecting = c.readCall(name, dir, suite, n) || expecting
+			expecting = c.readCall(within, name, suite, n) || expecting
 		case *ast.BasicLit:
 			if text, err := strconv.Unquote(n.Value); suite && err == nil && n.Kind == token.STRING {
 				literals = append(literals, text)
@@ -90,42 +137,39 @@ func (c *code) read(name string, file *ast.File) {
 		return true
 	})
 	for _, text := range literals {
-		if c.texts[dir] == nil {
-			c.texts[dir] = map[string]bool{}
-		}
-		c.texts[dir][strings.ReplaceAll(text, " ", "_")] = true
+		c.addText(dir, text)
 		if expecting {
 			c.named[text] = append(c.named[text], name)
 		}
 	}
+	return nil
 }
 
 // readCall notes the marks of a call of mark.Hit in production code or mark.Expect in a test, and reports the latter.
-func (c *code) readCall(name, dir string, suite bool, call *ast.CallExpr) (expecting bool) {
+func (c *code) readCall(within place, name string, suite bool, call *ast.CallExpr) (expecting bool) {
 	f, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || dir == "internal/mark" {
+	if !ok || path.Dir(name) == "internal/mark" {
 		return false
 	}
 	pkg, ok := f.X.(*ast.Ident)
-	if !ok || pkg.Name != "mark" {
-		return false
-	}
-	into := c.hits
-	switch {
-	case f.Sel.Name == "Hit" && !suite:
-	case f.Sel.Name == "Expect" && suite:
-		into, expecting = c.expects, true
-	default:
+	if !ok || pkg.Name != "mark" || f.Sel.Name != "Hit" && f.Sel.Name != "Expect" || suite != (f.Sel.Name == "Expect") {
 		return false
 	}
 	for _, argument := range call.Args {
-		if lit, ok := argument.(*ast.BasicLit); ok {
-			if text, err := strconv.Unquote(lit.Value); err == nil {
-				into[text] = append(into[text], name)
-			}
+		lit, ok := argument.(*ast.BasicLit)
+		if !ok {
+			continue
+		}
+		text, err := strconv.Unquote(lit.Value)
+		switch {
+		case err != nil:
+		case suite:
+			c.expects[text] = append(c.expects[text], name)
+		default:
+			c.hits[text] = append(c.hits[text], within)
 		}
 	}
-	return expecting
+	return suite
 }
 
 // invariantHead begins a list of invariants, invariantItem one of them.
@@ -162,7 +206,7 @@ func (c *code) faults(d *document) []string {
 			rows[r.ID] = true
 			for column := range columns {
 				for _, reference := range r.tests(column) {
-					if fault := c.missing(d.packages, reference); fault != "" {
+					if fault := c.missing(d, reference); fault != "" {
 						faults = append(faults, r.ID+": "+fault)
 					}
 				}
@@ -184,7 +228,7 @@ func (c *code) faults(d *document) []string {
 	}
 	for _, name := range sortedKeys(c.hits) {
 		if c.named[name] == nil {
-			faults = append(faults, fmt.Sprintf("%s: no test expects the mark %q", c.hits[name][0], name))
+			faults = append(faults, fmt.Sprintf("%s: no test expects the mark %q", c.hits[name][0].file, name))
 		}
 	}
 	for _, name := range sortedKeys(c.expects) {
@@ -202,7 +246,7 @@ func (c *code) expectedBy(d *document, r *row, name string) bool {
 			short, _, _ := strings.Cut(reference, ".")
 			dir := d.packages[short]
 			for _, file := range c.named[name] {
-				if at := path.Dir(file); at == dir || slices.Contains(suites[dir], at) {
+				if at := path.Dir(file); at == dir || slices.Contains(d.suites[dir], at) {
 					return true
 				}
 			}
@@ -211,20 +255,11 @@ func (c *code) expectedBy(d *document, r *row, name string) bool {
 	return false
 }
 
-// suites are the packages that hold the scenarios of a test which calls a shared suite.
-var suites = map[string][]string{
-	"stages/worker":            {"stages/worker/shelltest"},
-	"stages/worker/workertest": {"stages/worker/storetest"},
-	"stages/postgres":          {"stages/worker/shelltest", "stages/worker/storetest", "stages/relay/relaytest", "stages/view/viewtest"},
-	"stages/relay":             {"stages/relay/relaytest"},
-	"stages/view":              {"stages/view/viewtest"},
-}
-
 // missing says what of a test reference does not exist, "" where all does. Of a subtest the first element is looked for,
-// among the texts of its package and of the suites that it runs.
-func (c *code) missing(packages map[string]string, reference string) string {
+// among the texts of its package and of the suites that it runs, and among their files of test data.
+func (c *code) missing(d *document, reference string) string {
 	short, name, _ := strings.Cut(reference, ".")
-	dir, ok := packages[short]
+	dir, ok := d.packages[short]
 	if !ok {
 		return fmt.Sprintf("%s: no package is called %s here", reference, short)
 	}
@@ -232,11 +267,11 @@ func (c *code) missing(packages map[string]string, reference string) string {
 	if !slices.Contains(c.tests[dir], name) {
 		return fmt.Sprintf("%s: %s has no test %s", reference, dir, name)
 	}
-	if !hasSub || dir == "internal/conformance" || dir == "internal/cli/root" { // their subtests are files
+	if !hasSub {
 		return ""
 	}
 	sub, _, _ = strings.Cut(sub, "/")
-	for _, candidate := range append([]string{dir}, suites[dir]...) {
+	for _, candidate := range append([]string{dir}, d.suites[dir]...) {
 		if c.texts[candidate][sub] {
 			return ""
 		}

@@ -105,34 +105,61 @@ type section struct {
 	Rows   []row `yaml:"rows"`
 }
 
+// dataFile is one NN-name.yaml: these members, or nothing but the list of sections.
+type dataFile struct {
+	// Packages maps further short names to folders.
+	Packages map[string]string `yaml:"packages"`
+	// Suites are, by package folder, the folders of suites whose subtests its tests run.
+	Suites map[string]words `yaml:"suites"`
+	// Absent is Absent of every section of the file that has none for the column.
+	Absent map[string]string `yaml:"absent"`
+	// Unmutated says of marks without a linked mutant why there is none.
+	Unmutated map[string]string `yaml:"unmutated"`
+	Sections  []*section        `yaml:"sections"`
+}
+
+// UnmarshalYAML reads either form.
+func (f *dataFile) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.SequenceNode {
+		return node.Decode(&f.Sections)
+	}
+	type members dataFile
+	return node.Decode((*members)(f))
+}
+
 // document is all of the data.
 type document struct {
 	// packages maps short names to folders.
 	packages map[string]string
-	sections []*section
+	// suites and unmutated are as in the files.
+	suites    map[string]words
+	unmutated map[string]string
+	sections  []*section
 	// scenarios are those of the corpus, by id.
 	scenarios map[string]*scenario
+	mutants   []*mutant
 }
 
 // load reads data and scenarios, and completes the rows with the scenarios' tests.
 func load(root string) (*document, error) {
-	folder := filepath.Join(root, "internal", "evidence", "data")
-	doc := &document{}
-	if err := readYAML(filepath.Join(folder, "packages.yaml"), &doc.packages); err != nil {
-		return nil, err
-	}
-	names, err := filepath.Glob(filepath.Join(folder, "[0-9]*.yaml"))
+	doc := &document{packages: map[string]string{}, suites: map[string]words{}, unmutated: map[string]string{}}
+	names, err := filepath.Glob(filepath.Join(root, "internal", "evidence", "data", "[0-9]*.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("list the data: %w", err)
 	}
 	for _, name := range names {
-		var sections []*section
-		if err := readYAML(name, &sections); err != nil {
+		var file dataFile
+		if err := readYAML(name, &file); err != nil {
 			return nil, err
 		}
-		doc.sections = append(doc.sections, sections...)
+		if err := doc.take(&file); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	if doc.scenarios, err = loadScenarios(root); err != nil {
+		return nil, err
+	}
+	if doc.mutants, err = loadMutants(root); err != nil {
 		return nil, err
 	}
 	for _, s := range doc.sections {
@@ -141,6 +168,37 @@ func load(root string) (*document, error) {
 		}
 	}
 	return doc, nil
+}
+
+// take adds what one file says. It must not give a name of another file a second meaning.
+func (d *document) take(file *dataFile) error {
+	for short, dir := range file.Packages {
+		if other, ok := d.packages[short]; ok && other != dir {
+			return fmt.Errorf("the package name %s stands for %s already", short, other)
+		}
+		d.packages[short] = dir
+	}
+	for dir, suites := range file.Suites {
+		d.suites[dir] = append(d.suites[dir], suites...)
+	}
+	for name, reason := range file.Unmutated {
+		if d.unmutated[name] != "" {
+			return fmt.Errorf("another file has a reason for the mark %q already", name)
+		}
+		d.unmutated[name] = reason
+	}
+	for _, s := range file.Sections {
+		if s.Absent == nil {
+			s.Absent = map[string]string{}
+		}
+		for key, reason := range file.Absent {
+			if s.Absent[key] == "" {
+				s.Absent[key] = reason
+			}
+		}
+	}
+	d.sections = append(d.sections, file.Sections...)
+	return nil
 }
 
 // readYAML reads one file strictly.
@@ -157,14 +215,14 @@ func readYAML(name string, into any) error {
 	return nil
 }
 
-// idWords are the ids in the name of a mark.
-var idWords = regexp.MustCompile(`\b(SC\d\d|R\d\d|B\d\d\d|S\d+\.\d+|[a-z]+\.\d+)\b`)
+// idWord is what may be an id in the name of a mark.
+var idWord = regexp.MustCompile(`[A-Za-z]+[0-9.]*[0-9]\b`)
 
 // attach gives each row the marks of production code whose names hold its id.
-func (d *document) attach(hits map[string][]string) {
+func (d *document) attach(hits map[string][]place) {
 	byID := map[string][]string{}
 	for _, name := range sortedKeys(hits) {
-		for _, id := range idWords.FindAllString(name, -1) {
+		for _, id := range idWord.FindAllString(name, -1) {
 			byID[id] = append(byID[id], name)
 		}
 	}

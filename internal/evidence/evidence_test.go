@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,18 +32,16 @@ func TestPage(t *testing.T) {
 // small is a document without faults, and the code that it is about.
 func small(t *testing.T) (*document, *code) {
 	t.Helper()
-	c := &code{tests: map[string][]string{}, texts: map[string]map[string]bool{}, hits: map[string][]string{}, expects: map[string][]string{}, named: map[string][]string{}}
+	c := newCode()
 	for name, text := range map[string]string{
 		"stages/a/doc.go": "// Package a is small.\n//\n// Invariants:\n//\n//  1. One holds.\n//\n// Not promised: two.\npackage a\n",
 		"stages/a/a.go":   "package a\n\nimport \"x/mark\"\n\nfunc f() { mark.Hit(\"R09 stop\") }\n",
 		"stages/a/a_test.go": "package a\n\nimport (\"testing\"; \"x/mark\")\n\nfunc TestMain(m *testing.M) {}\n" +
 			"func TestA(t *testing.T) { mark.Expect(t, \"R09 stop\"); t.Run(\"some case\", nil) }\nfunc helper() {}\n",
 	} {
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
+		if err := c.read(name, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		c.read(name, file)
 	}
 	absent := map[string]string{}
 	for _, key := range columnKeys {
@@ -82,7 +78,7 @@ func TestFaultsAreFound(t *testing.T) {
 		`no production code hits`:    func(d *document, _ *code) { d.sections[0].Rows[0].Marks = []string{"R08 gone"} },
 		"in none of the row's pack":  func(d *document, _ *code) { d.sections[0].Rows[0].Marks = []string{"R09 stop"} },
 		"invariant without a row":    func(_ *document, c *code) { c.invariants = append(c.invariants, "a.2") },
-		"no test expects the mark":   func(_ *document, c *code) { c.hits["R01 new"] = []string{"stages/a/a.go"} },
+		"no test expects the mark":   func(_ *document, c *code) { c.hits["R01 new"] = []place{{file: "stages/a/a.go"}} },
 		"is expected and hit nowher": func(_ *document, c *code) { c.expects["R01 old"] = []string{"stages/a/a_test.go"} },
 	} {
 		d, c := small(t)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,22 +115,31 @@ func (l *lab) all(ctx context.Context, mutants []*mutant, parallel int, report f
 	return results
 }
 
-// try plants one fault and runs the named tests until one fails.
+// try plants one fault and runs the named tests until one fails, and of those that stand for marks every one.
 func (l *lab) try(ctx context.Context, m *mutant) (outcome, string) {
 	overlay, err := l.plant(ctx, m)
 	if err != nil {
 		return failed, err.Error()
 	}
+	by := ""
 	for _, s := range m.Kills {
-		v, err := l.test(ctx, s, overlay)
-		if err != nil {
-			return failed, err.Error()
+		if by != "" && len(s.Marks) == 0 {
+			continue
 		}
-		if v.failed {
-			return killed, strings.TrimPrefix(s.Package, "./") + " " + v.first
+		v, err := l.test(ctx, s, overlay)
+		switch {
+		case err != nil:
+			return failed, err.Error()
+		case v.failed && by == "":
+			by = strings.TrimPrefix(s.Package, "./") + " " + v.first
+		case !v.failed && len(s.Marks) > 0:
+			return survived, cmp.Or(m.Equivalent, fmt.Sprintf("%s of %s passes, and is to stand for %s", s.Run, s.Package, strings.Join(s.Marks, ", ")))
 		}
 	}
-	return survived, m.Equivalent
+	if by == "" {
+		return survived, m.Equivalent
+	}
+	return killed, by
 }
 
 // plant writes the mutated copy and its overlay, and compiles it.

@@ -22,7 +22,7 @@ type mutant struct {
 	// Find is text that occurs exactly once in the file; Replace is what the fault puts in its place.
 	Find    string `yaml:"find"`
 	Replace string `yaml:"replace"`
-	// Kills are the tests that find the fault, fast ones first.
+	// Kills are the tests that find the fault, fast ones first. One of them is enough, but those with marks all have to.
 	Kills []suite `yaml:"kills"`
 	// Reason is what the fault would do to a user.
 	Reason string `yaml:"reason"`
@@ -36,6 +36,9 @@ type suite struct {
 	Package string `yaml:"package"`
 	// Run is what go test's -run takes.
 	Run string `yaml:"run"`
+	// Marks are coverage marks in whose function the fault is, and which these tests are to be evidence for: they have to
+	// find the fault by themselves, whatever others do. internal/evidence holds marks and tests together.
+	Marks []string `yaml:"marks,omitempty"`
 }
 
 // stage is the part of the project that the fault is in.

@@ -96,7 +96,7 @@ func TestThreeForReal(t *testing.T) {
 const (
 	source = "package p\n\n// Least is the smaller one.\nfunc Least(a, b int) int {\n\tif a < b {\n\t\treturn a\n\t}\n\treturn b\n}\n"
 	proof  = "package p\n\nimport \"testing\"\n\nfunc TestLeast(t *testing.T) {\n\tfor _, c := range []struct{ a, b int }{{1, 2}, {2, 1}} {\n" +
-		"\t\tt.Run(\"c\", func(t *testing.T) {\n\t\t\tif Least(c.a, c.b) != 1 {\n\t\t\t\tt.Error(\"wrong\")\n\t\t\t}\n\t\t})\n\t}\n}\n"
+		"\t\tt.Run(\"c\", func(t *testing.T) {\n\t\t\tif Least(c.a, c.b) != 1 {\n\t\t\t\tt.Error(\"wrong\")\n\t\t\t}\n\t\t})\n\t}\n}\n\nfunc TestOther(*testing.T) {}\n"
 )
 
 // module writes the module with the given mutants, by name.
@@ -179,6 +179,28 @@ func TestVerdicts(t *testing.T) {
 	} {
 		if err := count(c.results).verdict(); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestMarksWantTheirOwnTest: a test that stands for a mark has to find the fault, even where another one does.
+func TestMarksWantTheirOwnTest(t *testing.T) {
+	good := yamlOf("a < b", "a > b", "")
+	other := "  - package: ./p\n    run: '^TestOther$'\n"
+	marked := func(more string) string {
+		return strings.Replace(good, "reason:", other+more+"reason:", 1)
+	}
+	dir := module(t, map[string]string{
+		"001-first": strings.Replace(good, "reason:", "    marks: [\"R01 one\"]\nreason:", 1), "002-other": marked(""), "003-marked": marked("    marks: [\"R01 one\"]\n"),
+	})
+	var out strings.Builder
+	err := run(t.Context(), settings{root: dir, timeout: time.Minute}, &out)
+	if err == nil || !strings.Contains(err.Error(), "no test finds 003-marked") {
+		t.Error(err)
+	}
+	for _, want := range []string{"001-first", "002-other", "^TestOther$ of ./p passes, and is to stand for R01 one", "2 of 3 mutants killed"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
 		}
 	}
 }
