@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/verify"
@@ -27,6 +28,11 @@ func (d *DB) Applied(ctx context.Context, name string) (*verify.Applied, error) 
 		identity, err := identityOf(ctx, tx, name)
 		if err != nil {
 			return err
+		}
+		if identity.Unfinished != "" {
+			mark.Hit("S11 unfinished namespace not judged")
+			return fmt.Errorf("%w: namespace %s is unfinished: %s; run that command again to finish it, or delete the namespace",
+				verify.ErrRefused, name, identity.Unfinished)
 		}
 		if err := d.checkLayout(ctx, identity.StateSchema, "namespace"); err != nil {
 			return err
@@ -94,10 +100,11 @@ func (d *DB) resolve(ctx context.Context, name string) (string, error) {
 // identityOf reads one catalog row.
 func identityOf(ctx context.Context, q querier, name string) (verify.Identity, error) {
 	i := verify.Identity{Name: name}
-	sql := `SELECT namespace_digest, business_digest, source_topic_id, output_topic_id, state_schema, view_schema, built_by
+	sql := `SELECT namespace_digest, business_digest, source_topic_id, output_topic_id, state_schema, view_schema, built_by,
+			unfinished, experiment_of
 		FROM ` + table(catalogSchema, "namespace") + ` WHERE name = $1`
 	err := q.QueryRow(ctx, sql, name).Scan(&i.Digest, &i.BusinessDigest, &i.SourceTopicID, &i.OutputTopicID,
-		&i.StateSchema, &i.ViewSchema, &i.BuiltBy)
+		&i.StateSchema, &i.ViewSchema, &i.BuiltBy, &i.Unfinished, &i.ExperimentOf)
 	if absent(err) || errors.Is(err, pgx.ErrNoRows) {
 		return i, fmt.Errorf("%w: %s", verify.ErrNotApplied, name)
 	}

@@ -33,6 +33,8 @@ type Report struct {
 	// Engine judged; BuiltBy computed what was judged (R26).
 	Engine  string `json:"engine"`
 	BuiltBy string `json:"builtBy"`
+	// ExperimentOf is the namespace whose history this one computes under another business configuration (R02).
+	ExperimentOf string `json:"experimentOf,omitempty"`
 	// WritersExcludedBy is lease or statement (R22); empty where the run ended before that was known.
 	WritersExcludedBy string `json:"writersExcludedBy"`
 	// Complete says that the boundary was reached and was still unmoved after the comparison.

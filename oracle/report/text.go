@@ -95,6 +95,9 @@ func writeBasis(b *strings.Builder, r *Report) {
 	row("digest", "%s", r.Digest)
 	row("business digest", "%s", r.BusinessDigest)
 	row("ledger origin", "%s", r.LedgerOrigin)
+	if r.ExperimentOf != "" {
+		row("experiment", "another configuration over the history of namespace %s", r.ExperimentOf)
+	}
 	row("judged by", "%s; state built by %s", orUnknown(r.Engine), orUnknown(r.BuiltBy))
 	row("writers excluded by", "%s", orUnknown(r.WritersExcludedBy))
 	row("code", "%s, semantics version %d", orUnknown(r.Code), r.SemanticsVersion)

@@ -37,6 +37,10 @@ type Identity struct {
 	StateSchema, ViewSchema string
 	// BuiltBy is "stream", or begins with the name of the engine that built the state (R26).
 	BuiltBy string
+	// Unfinished says what of the namespace is not finished yet, empty where it may be judged (S11).
+	Unfinished string
+	// ExperimentOf is the namespace whose history this one computes under another business configuration, or empty (R02).
+	ExperimentOf string
 }
 
 // Applied is an applied namespace with its configuration.

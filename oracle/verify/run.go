@@ -104,7 +104,7 @@ func newRun(deps Deps, options Options, a *Applied, judge engine.Engine) *run {
 	r := report.New()
 	r.Namespace, r.Digest, r.BusinessDigest = a.Name, a.Digest, a.BusinessDigest
 	r.SemanticsVersion, r.LedgerOrigin, r.Code = spec.SemanticsVersion, spec.LedgerOriginText(), options.Code
-	r.Engine, r.BuiltBy = judge.Name(), a.BuiltBy
+	r.Engine, r.BuiltBy, r.ExperimentOf = judge.Name(), a.BuiltBy, a.ExperimentOf
 	r.Source.Topic, r.Source.TopicID = spec.Source.Topic, a.SourceTopicID
 	r.Output.Topic, r.Output.TopicID = spec.Output.Topic, a.OutputTopicID
 	machine := boundary.New(boundary.Config{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
 )
 
@@ -22,6 +23,8 @@ var (
 	catalogKeysSQL string
 	//go:embed sql/catalog/insert.sql
 	catalogInsertSQL string
+	//go:embed sql/catalog/finish.sql
+	catalogFinishSQL string
 )
 
 var (
@@ -34,6 +37,8 @@ var (
 	ErrStateLost = errors.New("the processing state of this namespace is lost")
 	// ErrAltered is wrapped where a stored namespace does not have its recorded digests any more (R02).
 	ErrAltered = errors.New("the catalog was altered")
+	// ErrUnfinished is wrapped where a namespace's state is not complete yet, so that nothing may rely on it (S11).
+	ErrUnfinished = errors.New("namespace is unfinished")
 )
 
 // Entry is one row of the catalog: what an apply recorded (S2).
@@ -52,6 +57,11 @@ type Entry struct {
 	BuiltBy string
 	// AppliedAt is when it was recorded, by the database's clock.
 	AppliedAt time.Time
+	// Unfinished says what is not finished yet, empty where the namespace may be used (S11).
+	Unfinished string
+	// ExperimentOf is the namespace whose history this one computes under another business configuration, empty where there
+	// is none (R02).
+	ExperimentOf string
 }
 
 // Applied is a recorded namespace, complete and with its digests proven.
@@ -93,9 +103,19 @@ func (c *Catalog) List(ctx context.Context) ([]Entry, error) {
 }
 
 // Load rebuilds a recorded namespace from its stored spec and stock keys, and proves that its state has this build's
-// layout and that it has the recorded digests. Errors wrap ErrNotApplied, ErrStateLost, ErrAltered, *LayoutError or
-// manifests.ErrSemanticsVersion (R03), or are faults.
+// layout, that it has the recorded digests and that it is finished. Errors wrap ErrNotApplied, ErrStateLost, ErrAltered,
+// ErrUnfinished, *LayoutError or manifests.ErrSemanticsVersion (R03), or are faults.
 func (c *Catalog) Load(ctx context.Context, name string) (*Applied, error) {
+	applied, err := c.LoadUnfinished(ctx, name)
+	if err == nil && applied.Unfinished != "" {
+		mark.Hit("S11 unfinished namespace refused")
+		return nil, fmt.Errorf("namespace %s: %w: %s", name, ErrUnfinished, applied.Unfinished)
+	}
+	return applied, err
+}
+
+// LoadUnfinished is Load for what finishes or removes a namespace: one that is not finished is no error.
+func (c *Catalog) LoadUnfinished(ctx context.Context, name string) (*Applied, error) {
 	missing, err := c.missing(ctx)
 	if err != nil {
 		return nil, err
@@ -190,7 +210,7 @@ func (a *Applied) prove() error {
 func readEntries(ctx context.Context, q querier, name string) ([]Entry, error) {
 	entries, err := readRows(ctx, q, func(rows pgx.Rows, e *Entry) error {
 		return rows.Scan(&e.Name, &e.SemanticsVersion, &e.NamespaceDigest, &e.BusinessDigest, &e.SourceTopic, &e.SourceTopicID,
-			&e.OutputTopic, &e.OutputTopicID, &e.StateSchema, &e.ViewSchema, &e.BuiltBy, &e.AppliedAt)
+			&e.OutputTopic, &e.OutputTopicID, &e.StateSchema, &e.ViewSchema, &e.BuiltBy, &e.AppliedAt, &e.Unfinished, &e.ExperimentOf)
 	}, catalogListSQL, name)
 	if err != nil {
 		return nil, fmt.Errorf("read the catalog: %w", err)

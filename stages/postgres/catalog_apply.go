@@ -10,6 +10,32 @@ import (
 	"amends.dev/amends/manifests"
 )
 
+// builtByStream is what built the state of a namespace that the worker fills.
+const builtByStream = "stream"
+
+// Origin says where the state of a namespace comes from, as Entry has it.
+type Origin struct {
+	// BuiltBy is "stream", or an engine with decoder and version (R26).
+	BuiltBy string
+	// Unfinished says what is still to be done; FinishNamespace clears it.
+	Unfinished string
+	// ExperimentOf names a namespace of another business configuration, or is empty (R02).
+	ExperimentOf string
+}
+
+// FinishNamespace lets a namespace be used: nothing of it is left to do. It does nothing to one that is finished; an error
+// wraps ErrNotApplied where there is none.
+func (c *Catalog) FinishNamespace(ctx context.Context, name string) error {
+	tag, err := c.pool.Exec(ctx, catalogFinishSQL, name)
+	if err != nil {
+		return fmt.Errorf("finish namespace %s: %w", name, err)
+	}
+	if tag.RowsAffected() != 1 {
+		return fmt.Errorf("finish namespace %s: %w", name, ErrNotApplied)
+	}
+	return nil
+}
+
 // SchemaExists reports whether the database has a schema of that name.
 func (c *Catalog) SchemaExists(ctx context.Context, schema string) (bool, error) {
 	return schemaExists(ctx, c.pool, schema)
@@ -19,13 +45,18 @@ func (c *Catalog) SchemaExists(ctx context.Context, schema string) (bool, error)
 // or neither. An error wraps ErrAlreadyApplied or ErrSchemaExists where something else made them first. Where the
 // outcome of the commit is unknown, applying again finds out.
 func (c *Catalog) Record(ctx context.Context, ns *manifests.Namespace, sourceTopicID, outputTopicID string) error {
-	if err := c.record(ctx, ns, sourceTopicID, outputTopicID); err != nil {
+	return c.RecordAs(ctx, ns, sourceTopicID, outputTopicID, Origin{BuiltBy: builtByStream})
+}
+
+// RecordAs is Record for a namespace whose state comes from somewhere else.
+func (c *Catalog) RecordAs(ctx context.Context, ns *manifests.Namespace, sourceTopicID, outputTopicID string, o Origin) error {
+	if err := c.record(ctx, ns, sourceTopicID, outputTopicID, o); err != nil {
 		return fmt.Errorf("record namespace %s: %w", ns.Name, err)
 	}
 	return nil
 }
 
-func (c *Catalog) record(ctx context.Context, ns *manifests.Namespace, sourceTopicID, outputTopicID string) error {
+func (c *Catalog) record(ctx context.Context, ns *manifests.Namespace, sourceTopicID, outputTopicID string, o Origin) error {
 	tx, err := c.pool.Begin(ctx)
 	if err != nil {
 		return err
@@ -33,7 +64,7 @@ func (c *Catalog) record(ctx context.Context, ns *manifests.Namespace, sourceTop
 	defer rollback(ctx, tx)
 	_, err = tx.Exec(ctx, catalogInsertSQL, ns.Name, ns.Spec.SemanticsVersion, string(ns.SpecJSON()), ns.NamespaceDigest(),
 		ns.BusinessDigest(sourceTopicID), ns.Spec.Source.Topic, sourceTopicID, ns.Spec.Output.Topic, outputTopicID,
-		ns.StateSchema(), ns.ViewSchema())
+		ns.StateSchema(), ns.ViewSchema(), o.BuiltBy, o.Unfinished, o.ExperimentOf)
 	if sqlState(err) == "23505" {
 		return fmt.Errorf("%w: %w", ErrAlreadyApplied, err)
 	}

@@ -251,3 +251,35 @@ func TestExplainConnections(t *testing.T) {
 		t.Errorf("place = %s", got)
 	}
 }
+
+// TestUnfinishedNamespace: what is not finished cannot be loaded for use, by anything but what finishes it (S11).
+func TestUnfinishedNamespace(t *testing.T) {
+	c, _ := catalog(t)
+	record(t, c, parsed(t, "twin", "twin.out"))
+	if _, err := c.Load(t.Context(), "twin"); err != nil {
+		t.Fatal(err)
+	}
+	ns := parsed(t, "demo", "out")
+	origin := Origin{BuiltBy: "arrow; decoder=columnar", Unfinished: "rebuild of old", ExperimentOf: "old"}
+	if err := c.RecordAs(t.Context(), ns, sourceID, outputID, origin); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Load(t.Context(), "demo"); !errors.Is(err, ErrUnfinished) || !strings.Contains(err.Error(), "rebuild of old") {
+		t.Fatalf("load = %v, want ErrUnfinished", err)
+	}
+	got, err := c.LoadUnfinished(t.Context(), "demo")
+	if err != nil || got.BuiltBy != origin.BuiltBy || got.Unfinished != origin.Unfinished || got.ExperimentOf != "old" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for range 2 {
+		if err := c.FinishNamespace(t.Context(), "demo"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := c.Load(t.Context(), "demo"); err != nil || got.Unfinished != "" || got.ExperimentOf != "old" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if err := c.FinishNamespace(t.Context(), "absent"); !errors.Is(err, ErrNotApplied) {
+		t.Fatalf("finish what is not there: %v", err)
+	}
+}

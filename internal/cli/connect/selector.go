@@ -93,6 +93,9 @@ func Refuse(err error) error {
 	if errors.As(err, &layout) || errors.Is(err, postgres.ErrAltered) || errors.Is(err, postgres.ErrStateLost) {
 		return exit.With(exit.Refused, oneLine(err))
 	}
+	if errors.Is(err, postgres.ErrUnfinished) {
+		return exit.With(exit.Refused, oneLine(fmt.Errorf("%w; run that command again to finish it, or delete the namespace", err)))
+	}
 	if errors.Is(err, manifests.ErrSemanticsVersion) {
 		return exit.With(exit.Refused, oneLine(fmt.Errorf("%w; use the amendsctl that applied it", err)))
 	}

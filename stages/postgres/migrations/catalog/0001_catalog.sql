@@ -14,6 +14,10 @@ CREATE TABLE namespace (
     view_schema         text NOT NULL UNIQUE,
     -- What built the state: 'stream' or an engine's name with decoder and version (R26).
     built_by            text NOT NULL DEFAULT 'stream',
+    -- What is not finished yet, empty where the namespace may be used: a rebuild that was begun (S11).
+    unfinished          text NOT NULL DEFAULT '',
+    -- The namespace whose history this one computes under another business configuration, empty where there is none (R02).
+    experiment_of       text NOT NULL DEFAULT '',
     applied_at          timestamptz NOT NULL DEFAULT now()
 );
 

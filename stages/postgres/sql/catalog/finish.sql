@@ -1,0 +1,1 @@
+UPDATE namespace SET unfinished = '' WHERE name = $1
