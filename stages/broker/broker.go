@@ -23,6 +23,15 @@ type Record struct {
 	TimestampMillis int64
 	// Key and Value are raw bytes; nil is null and distinct from empty.
 	Key, Value []byte
+	// Headers are in the order in which they were sent; nil where there are none. No decision reads them (S3).
+	Headers []Header
+}
+
+// Header is one record header. A record may have several of the same key.
+type Header struct {
+	Key string
+	// Value is raw bytes; nil is null.
+	Value []byte
 }
 
 // Fetch is what one poll of one partition returned.
@@ -65,6 +74,8 @@ type Opener interface {
 type Message struct {
 	Partition  int32
 	Key, Value []byte
+	// Headers are sent in this order; nil for none (R19, R34).
+	Headers []Header
 }
 
 // Ack is the outcome of publishing one message: Offset is valid when Err is nil.

@@ -100,7 +100,9 @@ func (p *Publisher) deliver(ctx context.Context, messages []broker.Message, acks
 		acks[i] = broker.Ack{Err: fmt.Errorf("publish to %s/%d: %w", p.topic.Name, messages[i].Partition, ErrNotAcknowledged)}
 	}
 	for i, message := range messages {
-		record := &kgo.Record{Topic: p.topic.Name, Partition: message.Partition, Key: message.Key, Value: message.Value}
+		record := &kgo.Record{
+			Topic: p.topic.Name, Partition: message.Partition, Key: message.Key, Value: message.Value, Headers: recordHeaders(message.Headers),
+		}
 		p.client.Produce(ctx, record, func(record *kgo.Record, err error) { results.set(i, record, err) })
 	}
 	select {
@@ -110,6 +112,17 @@ func (p *Publisher) deliver(ctx context.Context, messages []broker.Message, acks
 		results.close()
 		return false
 	}
+}
+
+func recordHeaders(headers []broker.Header) []kgo.RecordHeader {
+	if len(headers) == 0 {
+		return nil
+	}
+	records := make([]kgo.RecordHeader, len(headers))
+	for i, h := range headers {
+		records[i] = kgo.RecordHeader{Key: h.Key, Value: h.Value}
+	}
+	return records
 }
 
 // verify proves the topic's identity after the first use of a client and whenever an acknowledgement hints at a change.

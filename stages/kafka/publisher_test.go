@@ -66,6 +66,22 @@ func TestPublishKeepsNullAndEmpty(t *testing.T) {
 	})
 }
 
+// TestR34HeadersArriveInOrder: headers come back as they were sent, repeated keys and null values too.
+func TestR34HeadersArriveInOrder(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, c *kafkatest.Cluster) {
+		topic := identity(t, c, c.Topic(t, 1))
+		want := []broker.Header{{Key: "a", Value: []byte("1")}, {Key: "a", Value: []byte{}}, {Key: "", Value: []byte("é")}}
+		acks := publisher(t, c, topic, bound).Publish(within(t, bound), []broker.Message{{Value: []byte("v"), Headers: want}, {}})
+		if err := errors.Join(acks[0].Err, acks[1].Err); err != nil {
+			t.Fatal(err)
+		}
+		got := readTo(t, open(t, c, topic, 0, 0), 10, 2)
+		if diff := cmp.Diff([][]broker.Header{want, nil}, [][]broker.Header{got[0].Headers, got[1].Headers}); diff != "" {
+			t.Errorf("headers (-sent +read):\n%s", diff)
+		}
+	})
+}
+
 func TestPublishNothing(t *testing.T) {
 	c := kafkatest.Fake(t)
 	if acks := publisher(t, c, identity(t, c, c.Topic(t, 1)), bound).Publish(within(t, bound), nil); len(acks) != 0 {

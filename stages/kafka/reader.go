@@ -160,9 +160,21 @@ func (r *reader) appendRecords(records []broker.Record, fetched []*kgo.Record) (
 			TimestampMillis: record.Timestamp.UnixMilli(),
 			Key:             record.Key,
 			Value:           record.Value,
+			Headers:         headers(record.Headers),
 		})
 	}
 	return records, nil
+}
+
+func headers(records []kgo.RecordHeader) []broker.Header {
+	if len(records) == 0 {
+		return nil
+	}
+	headers := make([]broker.Header, len(records))
+	for i, h := range records {
+		headers[i] = broker.Header{Key: h.Key, Value: h.Value}
+	}
+	return headers
 }
 
 // takeFailure returns the failure, nil where there is none, and forgets it unless it never clears.

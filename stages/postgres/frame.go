@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"amends.dev/amends/stages/broker"
 )
 
 // maxFramesBytes is the size, in bytes, that one packed outbox row grows to before the next one is started. A single
@@ -19,12 +21,7 @@ var errFrames = errors.New("packed outbox row is damaged")
 // Frame is one message as it is published: exact bytes, never rendered again (R19).
 type Frame struct {
 	Key, Value []byte
-	Headers    []Header
-}
-
-// Header is one record header.
-type Header struct {
-	Key, Value []byte
+	Headers    []broker.Header
 }
 
 // appendFrame appends a message: key, value, number of headers, then key and value of each header. Every string of
@@ -34,7 +31,7 @@ func appendFrame(dst []byte, f Frame) []byte {
 	dst = appendBytes(dst, f.Value)
 	dst = binary.AppendUvarint(dst, uint64(len(f.Headers)))
 	for _, h := range f.Headers {
-		dst = appendBytes(dst, h.Key)
+		dst = appendBytes(dst, []byte(h.Key))
 		dst = appendBytes(dst, h.Value)
 	}
 	return dst
@@ -75,7 +72,7 @@ func (r *frameReader) frame() Frame {
 	f := Frame{Key: r.bytes(), Value: r.bytes()}
 	n := r.length()
 	for range n {
-		f.Headers = append(f.Headers, Header{Key: r.bytes(), Value: r.bytes()})
+		f.Headers = append(f.Headers, broker.Header{Key: string(r.bytes()), Value: r.bytes()})
 	}
 	return f
 }

@@ -7,13 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"amends.dev/amends/stages/broker"
 )
 
 // TestR19FramesRoundTrip: exact bytes come back, and a damaged row is refused as a whole.
 func TestR19FramesRoundTrip(t *testing.T) {
 	want := []Frame{
 		{Key: []byte(`["a","b"]`), Value: []byte(`{"x":1}`)},
-		{Key: []byte{}, Value: []byte{0, 255}, Headers: []Header{{Key: []byte("h"), Value: nil}, {Key: nil, Value: bytes.Repeat([]byte{7}, 300)}}},
+		{Key: []byte{}, Value: []byte{0, 255}, Headers: []broker.Header{{Key: "h", Value: nil}, {Key: "", Value: bytes.Repeat([]byte{7}, 300)}}},
 	}
 	var data []byte
 	for _, f := range want {
@@ -64,7 +66,7 @@ func TestR19PackerSplits(t *testing.T) {
 
 // FuzzReadFrames: no input panics, and what decodes encodes to a row that decodes alike.
 func FuzzReadFrames(f *testing.F) {
-	f.Add(appendFrame(nil, Frame{Key: []byte("k"), Value: []byte("v"), Headers: []Header{{}}}), 1)
+	f.Add(appendFrame(nil, Frame{Key: []byte("k"), Value: []byte("v"), Headers: []broker.Header{{}}}), 1)
 	f.Add([]byte{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02}, 1)
 	f.Fuzz(func(t *testing.T, data []byte, count int) {
 		frames, err := readFrames(data, count)

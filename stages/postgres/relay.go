@@ -115,10 +115,8 @@ func pending(ctx context.Context, q querier, partition int32, from int64, limit 
 				continue
 			case len(envelopes) == limit:
 				return envelopes, nil
-			case len(frame.Headers) > 0:
-				return nil, invariant.Violated("outbox of source partition %d: sequence %d has headers", partition, seq)
 			}
-			envelopes = append(envelopes, relay.Envelope{Seq: seq, Key: frame.Key, Value: frame.Value})
+			envelopes = append(envelopes, relay.Envelope{Seq: seq, Key: frame.Key, Value: frame.Value, Headers: frame.Headers})
 		}
 	}
 	return envelopes, nil

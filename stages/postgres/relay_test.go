@@ -59,7 +59,7 @@ func writeOutbox(t *testing.T, tx pgx.Tx, partition int32, messages []broker.Mes
 	t.Helper()
 	row := packed{count: int32(len(messages))}
 	for _, m := range messages {
-		row.frames = appendFrame(row.frames, Frame{Key: m.Key, Value: m.Value})
+		row.frames = appendFrame(row.frames, Frame{Key: m.Key, Value: m.Value, Headers: m.Headers})
 	}
 	err := tx.QueryRow(t.Context(), `UPDATE partition_state SET outbox_next = outbox_next + $2::integer WHERE partition = $1
 		RETURNING outbox_next - $2::integer`, partition, row.count).Scan(&row.first)

@@ -7,8 +7,8 @@
 //
 // Invariants:
 //
-//  1. Bytes are never rendered here. A message is sent, and sent again, with exactly the key and value that the worker
-//     committed; a repeat is a duplicate to the view.
+//  1. Bytes are never rendered here. A message is sent, and sent again, with exactly the key, value and headers that
+//     were committed; a repeat is a duplicate to the view.
 //  2. Within a source partition messages are sent in sequence order, and the sent-through sequence advances only over a
 //     contiguous acknowledged prefix. A later acknowledgement never hides an earlier message that failed (B055).
 //  3. A sequence is sent only once every lower one is visible. Sequences are assigned under the worker's partition

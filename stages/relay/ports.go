@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"amends.dev/amends/stages/broker"
 )
 
 // ErrLeaseLost is returned where another relay took the lease over: its term is higher, so the caller's marks no longer
@@ -75,8 +77,9 @@ type Stop struct {
 // Envelope is one outbox message with its sequence in its source partition.
 type Envelope struct {
 	Seq int64
-	// Key and Value are published as they are.
+	// Key, Value and Headers are published as they are.
 	Key, Value []byte
+	Headers    []broker.Header
 }
 
 // Mark says that a contiguous run of one source partition was acknowledged.

@@ -265,7 +265,7 @@ func (r *Relay) messages(envelopes []Envelope) []broker.Message {
 	messages := make([]broker.Message, 0, len(envelopes))
 	for _, e := range envelopes {
 		messages = append(messages, broker.Message{
-			Partition: ledger.PartitionOf(e.Key, r.options.Partitions), Key: e.Key, Value: e.Value,
+			Partition: ledger.PartitionOf(e.Key, r.options.Partitions), Key: e.Key, Value: e.Value, Headers: e.Headers,
 		})
 	}
 	return messages

@@ -19,7 +19,7 @@ func (a *appended) append(partition int32, messages []broker.Message) {
 	defer a.mu.Unlock()
 	for _, m := range messages {
 		seq := int64(len(a.rows[partition])) + 1
-		a.rows[partition] = append(a.rows[partition], relay.Envelope{Seq: seq, Key: m.Key, Value: m.Value})
+		a.rows[partition] = append(a.rows[partition], relay.Envelope{Seq: seq, Key: m.Key, Value: m.Value, Headers: m.Headers})
 	}
 }
 

@@ -136,15 +136,20 @@ func (f *fixture) sent(t *testing.T, partition int32, sent, end int64) {
 	}
 }
 
-// topic wants a partition of the output topic to hold exactly the values of messages, in order.
+// topic wants a partition of the output topic to hold exactly the messages, in order; an outbox may add headers after
+// theirs.
 func (f *fixture) topic(t *testing.T, partition int32, messages ...broker.Message) {
 	t.Helper()
 	var got, want []string
-	for _, r := range f.log.Records(partition) {
-		got = append(got, fmt.Sprintf("%s %s", r.Key, r.Value))
-	}
 	for _, m := range messages {
-		want = append(want, fmt.Sprintf("%s %s", m.Key, m.Value))
+		want = append(want, fmt.Sprintf("%s %s %q", m.Key, m.Value, m.Headers))
+	}
+	for i, r := range f.log.Records(partition) {
+		headers := r.Headers
+		if i < len(messages) {
+			headers = headers[:min(len(headers), len(messages[i].Headers))]
+		}
+		got = append(got, fmt.Sprintf("%s %s %q", r.Key, r.Value, headers))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("output partition %d (-want +got):\n%s", partition, diff)

@@ -56,6 +56,7 @@ func Suite(t *testing.T, open func(*testing.T) Harness) {
 func receipts(t *testing.T, f *fixture) {
 	one, other := f.key(1), f.key(2)
 	a, b, c := one.Balance(day1, 1, 10), other.Balance(day1, 1, 20), one.Balance(day1, 2, 30)
+	b.Headers = []broker.Header{{Key: "first", Value: []byte("1")}, {Key: "second", Value: []byte{0, 255}}}
 	f.commit(t, 0, a, b)
 	f.commit(t, 0, c)
 	r := f.relay(t, "r", f.publisher(nil))
@@ -73,7 +74,7 @@ func receipts(t *testing.T, f *fixture) {
 	}
 	want := []relay.Listed{
 		{Envelope: relay.Envelope{Seq: 1, Key: a.Key, Value: a.Value}, Sent: true, Receipt: relay.Receipt{Partition: 0, Offset: 0}},
-		{Envelope: relay.Envelope{Seq: 2, Key: b.Key, Value: b.Value}, Sent: true, Receipt: relay.Receipt{Partition: 1, Offset: 0}},
+		{Envelope: relay.Envelope{Seq: 2, Key: b.Key, Value: b.Value, Headers: b.Headers}, Sent: true, Receipt: relay.Receipt{Partition: 1, Offset: 0}},
 		{Envelope: relay.Envelope{Seq: 3, Key: c.Key, Value: c.Value}, Sent: true, Receipt: relay.Receipt{Partition: 0, Offset: 1}},
 	}
 	if diff := cmp.Diff(want, listed); diff != "" {

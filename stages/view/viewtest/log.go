@@ -37,7 +37,7 @@ func (l *Log) Publish(_ context.Context, messages []broker.Message) []broker.Ack
 		}
 		offset := int64(len(l.entries[m.Partition]))
 		l.entries[m.Partition] = append(l.entries[m.Partition], entry{record: broker.Record{
-			Partition: m.Partition, Offset: offset, Key: m.Key, Value: m.Value,
+			Partition: m.Partition, Offset: offset, Key: m.Key, Value: m.Value, Headers: m.Headers,
 		}})
 		acks = append(acks, broker.Ack{Offset: offset})
 	}
