@@ -32,7 +32,8 @@ type Config struct {
 	Mode Mode
 	// Fence is the authority token in force at creation.
 	Fence uint64
-	// Supported are the versions that this owner accepts; nil accepts all positive ones.
+	// Supported are the versions that this owner accepts; nil accepts all positive ones. Like Mode they never change: what
+	// an owner was created with stands, whatever a later Create or Commit brings.
 	Supported *Supported
 }
 
@@ -77,9 +78,12 @@ type Commit struct {
 	// owner, taking one. Exactly the one that fits the mode is set; an EventHistory commit may append none.
 	Append  []Payload
 	Replace *Payload
-	// Effects become pending; Receipts settle effects of this commit or of earlier ones.
+	// Effects become pending; Receipts settle effects of this commit or of earlier ones. An effect or receipt that stands
+	// already with equal content is left as it is, with the position of its first acceptance.
 	Effects  []Effect
 	Receipts []Receipt
+	// Latest, where not nil, replaces the owner's value in the egress of latest states (R28). It is no part of Image.
+	Latest *Payload
 }
 
 // Result is what became of a request to a Store.
@@ -159,4 +163,10 @@ type Store interface {
 	// Pending returns up to limit effects without a receipt whose ID begins with prefix, oldest acceptance first, found by
 	// index and without loading owners.
 	Pending(ctx context.Context, prefix string, limit int) ([]Pending, error)
+	// PendingLatest returns up to limit values of owners whose ID begins with prefix that were not published since they were
+	// replaced last, in the order in which they became pending. There is at most one for each owner.
+	PendingLatest(ctx context.Context, prefix string, limit int) ([]LatestDurableProjection, error)
+	// LatestPublished notes that a value was published. It reports false, and changes nothing, where the owner's value is
+	// another one by now: that one is still pending.
+	LatestPublished(ctx context.Context, published LatestDurableProjection) (bool, error)
 }
