@@ -38,6 +38,8 @@ type EffectRow struct {
 type LatestRow struct {
 	// Bytes are those of a LatestDurableProjection, capability included.
 	Bytes []byte
+	// Published says that these bytes were published; a commit's value never is.
+	Published bool
 }
 
 // Wanted names the rows of one owner that a store reads before a group of units of work is decided (R29): the owner's
@@ -89,9 +91,21 @@ func sortedWanted(byOwner map[string]*Wanted) []Wanted {
 	return result
 }
 
-// WantReceipt says what recording a receipt needs.
+// WantReceipt says what recording a receipt needs; an empty OwnerID where an identity cannot be stored, so that there is
+// nothing to read.
 func WantReceipt(ownerID string, r *Receipt) Wanted {
+	if receiptIdentities(r) != "" || WantOwner(ownerID).OwnerID == "" {
+		return Wanted{}
+	}
 	return Wanted{OwnerID: ownerID, EffectIDs: []string{r.EffectID}, ReceiptIDs: []string{r.ID}}
+}
+
+// WantOwner says that the owner's row is needed; an empty OwnerID where it is none that can be stored.
+func WantOwner(ownerID string) Wanted {
+	if identity("owner ID", ownerID, OwnerIDMax) != "" {
+		return Wanted{}
+	}
+	return Wanted{OwnerID: ownerID}
 }
 
 // Loaded is what a store has read of one owner, under the lock of the owner's row. The zero value of everything but
