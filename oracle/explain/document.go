@@ -1,0 +1,63 @@
+package explain
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+)
+
+// Document is the answer to one question about a key, in the shape of schemas/explain.json.
+type Document struct {
+	SchemaVersion int    `json:"schemaVersion"`
+	Namespace     string `json:"namespace"`
+	Digest        string `json:"digest"`
+	// Source is the part of the history that was read.
+	Source Source `json:"source"`
+	// Day is the day asked for; empty where all were.
+	Day string `json:"day,omitempty"`
+	Key Key    `json:"key"`
+	// Versions are the key's output versions; nil where there is no output topic to read.
+	Versions []Version `json:"versions"`
+	// View are the key's rows in the view; nil where there is no view to read.
+	View []Fact `json:"view"`
+	// ViewFrontier is the view's exclusive position in the key's output partition at the moment of reading, and
+	// OutputEnd the end up to which versions were read; nil where there is none.
+	ViewFrontier *int64 `json:"viewFrontier"`
+	OutputEnd    *int64 `json:"outputEnd"`
+}
+
+// Source is a part of a source history. From and Through are by partition; empty where a file did not say.
+type Source struct {
+	// Name is a topic, or the path of a file or snapshot.
+	Name    string  `json:"name"`
+	TopicID string  `json:"topicId,omitempty"`
+	From    []int64 `json:"from"`
+	// Through is exclusive.
+	Through []int64 `json:"through"`
+	// Records is how many records were read, of all keys.
+	Records int64 `json:"records"`
+}
+
+// OnDay is the document as far as one day is concerned; the key's status stays.
+func (d Document) OnDay(day string) Document {
+	if day == "" {
+		return d
+	}
+	d.Day, d.Key = day, d.Key.OnDay(day)
+	other := func(f Fact) bool { return f.Day != day && f.Family != FamilyStatus }
+	if d.Versions != nil {
+		d.Versions = slices.DeleteFunc(slices.Clone(d.Versions), func(v Version) bool { return other(v.Fact) })
+	}
+	if d.View != nil {
+		d.View = slices.DeleteFunc(slices.Clone(d.View), other)
+	}
+	return d
+}
+
+// JSON writes the document, indented.
+func JSON(w io.Writer, d Document) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(d)
+}
