@@ -57,10 +57,7 @@ func (u *workerUnit) KeyAuthority(ctx context.Context, keyIDs []int32) ([]ledger
 
 // Evidence implements worker.Unit, in one statement.
 func (u *workerUnit) Evidence(ctx context.Context, refs []ledger.RevisionRef) ([]ledger.EvidenceRow, error) {
-	keyIDs, txnIDs, revisions := make([]int32, len(refs)), make([]string, len(refs)), make([]int64, len(refs))
-	for i, ref := range refs {
-		keyIDs[i], txnIDs[i], revisions[i] = ref.KeyID, ref.TxnID, ref.Revision
-	}
+	keyIDs, txnIDs, revisions := revisionColumns(refs)
 	rows, err := readRows(ctx, u.tx, scanEvidence, workerEvidenceSQL, keyIDs, txnIDs, revisions)
 	if err != nil {
 		return nil, fmt.Errorf("read evidence: %w", err)
