@@ -16,6 +16,7 @@ import (
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/ledger/simulate"
 	"amends.dev/amends/stages/postgres"
+	"amends.dev/amends/stages/relay"
 )
 
 // output names one version of one output.
@@ -139,8 +140,7 @@ func (b *bed) checkOutbox(want core, published [][]broker.Record) {
 	b.t.Helper()
 	store := postgres.NewRelayStore(b.state)
 	for partition, envelopes := range want.outbox {
-		listed, err := store.List(b.t.Context(), int32(partition), 1, len(envelopes)+1)
-		b.must(err)
+		listed := b.outbox(store, int32(partition))
 		if len(listed) != len(envelopes) {
 			b.t.Errorf("source partition %d: %d envelopes committed, want %d", partition, len(listed), len(envelopes))
 			continue
@@ -154,6 +154,19 @@ func (b *bed) checkOutbox(want core, published [][]broker.Record) {
 				b.t.Fatalf("source partition %d, envelope %d: receipt %+v does not lead to it", partition, i+1, got.Receipt)
 			}
 		}
+	}
+}
+
+// outbox lists the committed envelopes of a source partition, a page after another: a page is bounded in bytes.
+func (b *bed) outbox(store *postgres.RelayStore, partition int32) (all []relay.Listed) {
+	b.t.Helper()
+	for {
+		page, err := store.List(b.t.Context(), partition, int64(len(all)+1), 1_000_000)
+		b.must(err)
+		if len(page) == 0 {
+			return all
+		}
+		all = append(all, page...)
 	}
 }
 
