@@ -43,7 +43,7 @@ var (
 	// pure packages are functions of their arguments: no context, no clock, no file, no network.
 	pure = []string{
 		"manifests/...", "schemas/...", "stages/ledger/...", "stages/durability/...", "internal/exit", "internal/invariant", "internal/mark",
-		"oracle/decode/...", "oracle/projection/...", "oracle/boundary/...", "oracle/compare/...", "oracle/explain/...", "oracle/report/...",
+		"oracle/decode/...", "oracle/projection/...", "oracle/boundary/...", "oracle/compare/...", "oracle/explain/...", "oracle/report/...", "oracle/diagnostics/...",
 	}
 	// ports are as pure, but their calls may wait, so that they take a context. The reference engine implements one.
 	ports = []string{"stages/broker", "stages/owner", "oracle/engine", "oracle/reference/..."}

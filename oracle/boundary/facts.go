@@ -46,10 +46,26 @@ type Lease struct {
 	Held bool
 	// Unreadable says that this role may not read leases: nothing is known.
 	Unreadable bool
-	Holder     string
-	Term       int64
+	// Holder is who has or had it, under Term, which rises with every acquisition; 0 where nobody ever had it.
+	Holder string
+	Term   int64
 	// StopRequested says that the holder was already asked to stop.
 	StopRequested bool
+}
+
+// Pending are effects of accepted requests that intake has not yet brought to the source topic (R22).
+type Pending struct {
+	Count int64
+	// First names the oldest of them.
+	First string
+	// Unreadable says that this role may not read them: nothing is known.
+	Unreadable bool
+}
+
+// Check is a completion check that held.
+type Check struct {
+	Phase Phase  `json:"phase"`
+	Text  string `json:"text"`
 }
 
 // Stop is a persisted reason why a partition stopped for good (R21, R36).
@@ -92,6 +108,11 @@ type Config struct {
 	// Settle is how long the source's ends must stand still before they are H: a commit marker may reach the log
 	// after EndTransaction has returned.
 	Settle time.Duration
+	// Holder is the name under which the run takes the writer lease, so that nobody writes meanwhile; empty where it only
+	// looks at the lease.
+	Holder string
+	// WritersStopped is the operator's statement that no writer runs; it stands in for a lease that cannot be read.
+	WritersStopped bool
 }
 
 // Reason says why a boundary was not reached, or what failed. Partition and Offset are nil where none applies.
@@ -111,8 +132,10 @@ type Observation struct {
 	Lease    *Lease
 	Source   *Topic // nil: the topic does not exist
 	Output   *Topic // nil: the topic does not exist
-	// StopDenied answers MoveRequestStop: this role may not ask a writer to stop.
-	StopDenied bool
+	// Pending, beside Lease in the first phase: nil where the namespace keeps no effects.
+	Pending *Pending
+	// StopDenied answers MoveRequestStop, and AcquireDenied MoveAcquire: this role may not.
+	StopDenied, AcquireDenied bool
 	// Tail answers WantTail.
 	Tail *Tail
 	// Changed is not empty where the namespace's recorded configuration differs from the one captured at the start.
@@ -136,9 +159,9 @@ type Want int
 
 // The wants.
 const (
-	// WantLease: Observation.Lease.
+	// WantLease: Observation.Lease and Pending.
 	WantLease Want = iota
-	// WantSource: Observation.Source.
+	// WantSource: Observation.Source, and Output for its identity alone.
 	WantSource
 	// WantPipeline: nothing beside Observation.Pipeline.
 	WantPipeline
@@ -163,10 +186,20 @@ const (
 	MoveWait
 	// MoveRequestStop: ask the lease holder to stop, then observe again.
 	MoveRequestStop
+	// MoveAcquire: take the writer lease, which is free, and keep it to the end of the run; then observe again.
+	MoveAcquire
 	// MoveCompare: the boundary stands: scan, compare, then observe the recheck.
 	MoveCompare
 	// MoveEnd: the run has ended; see Result.
 	MoveEnd
+)
+
+// What excluded the writers (R22).
+const (
+	// ByLease: nobody else held the writer lease from before H was captured until after the comparison.
+	ByLease = "lease"
+	// ByStatement: the operator says so, and no lease could be read.
+	ByStatement = "statement"
 )
 
 // Result is what the machine knows, complete or not. Vectors are nil where not captured.
@@ -183,8 +216,10 @@ type Result struct {
 	O            []int64
 	// Worker and View are the frontiers last seen.
 	Worker, View []int64
-	// WritersExcludedBy is "lease", or "statement" where no lease could be read; empty while unknown.
+	// WritersExcludedBy is ByLease or ByStatement; empty while unknown.
 	WritersExcludedBy string
+	// Checks are the completion checks that held.
+	Checks []Check
 	// Incomplete and Failures say why the run ended early.
 	Incomplete []Reason
 	Failures   []Reason

@@ -19,6 +19,8 @@ type Machine struct {
 	// settling are the source's ends last seen, settledSince when they were first seen.
 	settling     []int64
 	settledSince time.Duration
+	// term is the lease's when the writers were found to be excluded.
+	term int64
 	// checkTail says that only the output records past O are still to be judged.
 	checkTail bool
 	ended     bool
@@ -76,7 +78,7 @@ func (m *Machine) Observe(at time.Duration, o Observation) Move {
 	case PhaseWriter:
 		return m.observeLease(at, o)
 	case PhaseSource:
-		return m.observeSource(at, o.Source)
+		return m.observeSource(at, o)
 	case PhaseWorker:
 		return m.observeWorker(at, o.Pipeline)
 	case PhaseRelay:
@@ -100,39 +102,14 @@ func (m *Machine) Compared() Move {
 	return m.enter(PhaseRecheck, MoveObserve)
 }
 
-// observeLease waits until nobody holds the writer lease.
-func (m *Machine) observeLease(at time.Duration, o Observation) Move {
-	l := o.Lease
-	switch {
-	case l.Unreadable:
-		m.result.WritersExcludedBy = "statement"
-		return m.enter(PhaseSource, MoveObserve)
-	case !l.Held:
-		m.result.WritersExcludedBy = "lease"
-		return m.enter(PhaseSource, MoveObserve)
-	case o.StopDenied:
-		m.incomplete(nil, nil, true,
-			"the writer lease is held by %s (term %d) and this role may not ask it to stop", l.Holder, l.Term)
-		return m.end()
-	case m.expired(at):
-		m.incomplete(nil, nil, true, "the writer lease is still held by %s (term %d) after %s",
-			l.Holder, l.Term, m.cfg.Timeout)
-		return m.end()
-	case !l.StopRequested:
-		return MoveRequestStop
-	default:
-		return MoveWait
-	}
-}
-
 // observeSource captures H once the ends stand still and no transaction is open below them.
-func (m *Machine) observeSource(at time.Duration, t *Topic) Move {
-	if !m.sameTopic(t, "source", m.cfg.SourceTopic, m.cfg.SourceTopicID, m.cfg.SourcePartitions) {
+func (m *Machine) observeSource(at time.Duration, o Observation) Move {
+	// Both topics at once: what waits for an output topic that is gone would only time out.
+	source, output := m.sameSource(o.Source), m.sameOutput(o.Output)
+	if !source || !output || !m.wholeHistory(o.Source) {
 		return m.end()
 	}
-	if !m.wholeHistory(t) {
-		return m.end()
-	}
+	t := o.Source
 	m.result.SourceID, m.result.SourceStarts = t.ID, slices.Clone(t.Starts)
 	still := slices.Equal(t.Stables, t.Ends) && slices.Equal(t.Ends, m.settling)
 	if !still {
@@ -140,6 +117,7 @@ func (m *Machine) observeSource(at time.Duration, t *Topic) Move {
 	}
 	if still && at-m.settledSince >= m.cfg.Settle {
 		m.result.H = slices.Clone(t.Ends)
+		m.held("topic %s is the one that was applied, keeps its whole history, and its ends stood still for %s", m.cfg.SourceTopic, m.cfg.Settle)
 		return m.enter(PhaseWorker, MoveObserve)
 	}
 	if !m.expired(at) {
@@ -172,6 +150,7 @@ func (m *Machine) observeWorker(at time.Duration, p *Pipeline) Move {
 		return m.end()
 	}
 	if !behind {
+		m.held("every worker frontier stands at H")
 		return m.enter(PhaseRelay, MoveObserve)
 	}
 	if !m.expired(at) {
@@ -188,6 +167,7 @@ func (m *Machine) observeWorker(at time.Duration, p *Pipeline) Move {
 // observeRelay waits until every outbox row was acknowledged.
 func (m *Machine) observeRelay(at time.Duration, p *Pipeline) Move {
 	if slices.Equal(p.SentThrough, p.OutboxNext) {
+		m.held("every outbox envelope is acknowledged")
 		return m.enter(PhaseOutput, MoveObserve)
 	}
 	if !m.expired(at) {
@@ -204,9 +184,10 @@ func (m *Machine) observeRelay(at time.Duration, p *Pipeline) Move {
 
 // observeOutput captures O.
 func (m *Machine) observeOutput(t *Topic) Move {
-	if !m.sameTopic(t, "output", m.cfg.OutputTopic, m.cfg.OutputTopicID, m.cfg.OutputPartitions) {
+	if !m.sameOutput(t) {
 		return m.end()
 	}
+	m.held("topic %s is the one that was applied", m.cfg.OutputTopic)
 	m.result.OutputID, m.result.OutputStarts, m.result.O = t.ID, slices.Clone(t.Starts), slices.Clone(t.Ends)
 	return m.enter(PhaseView, MoveObserve)
 }
@@ -218,6 +199,7 @@ func (m *Machine) observeView(at time.Duration, p *Pipeline) Move {
 		behind = behind || p.View[i] < o
 	}
 	if !behind {
+		m.held("every view frontier has reached O")
 		return m.enter(PhaseScan, MoveCompare)
 	}
 	if !m.expired(at) {
@@ -242,8 +224,7 @@ func (m *Machine) observeRecheck(o Observation) Move {
 				"the output topic grew past O during the run by a record that repeats no earlier one")
 			return m.end()
 		}
-		m.result.Complete = true
-		return m.end()
+		return m.complete("the output topic grew past O by repeats of earlier records alone")
 	}
 	m.recheckIdentity(o)
 	if len(m.result.Incomplete) == 0 {
@@ -256,6 +237,12 @@ func (m *Machine) observeRecheck(o Observation) Move {
 		m.checkTail = true
 		return MoveObserve
 	}
+	return m.complete("no record was added to the output topic")
+}
+
+// complete ends a run whose boundary stood.
+func (m *Machine) complete(output string) Move {
+	m.held("configuration, topics, H and the writer lease are as they were; %s", output)
 	m.result.Complete = true
 	return m.end()
 }
@@ -265,13 +252,11 @@ func (m *Machine) recheckIdentity(o Observation) {
 	if o.Changed != "" {
 		m.incomplete(nil, nil, false, "the namespace changed during the run: %s", o.Changed)
 	}
-	if o.Lease.Held && !o.Lease.Unreadable {
-		m.incomplete(nil, nil, true, "%s took the writer lease during the run (term %d)", o.Lease.Holder, o.Lease.Term)
-	}
-	if m.sameTopic(o.Source, "source", m.cfg.SourceTopic, m.cfg.SourceTopicID, m.cfg.SourcePartitions) {
+	m.recheckLease(o.Lease)
+	if m.sameSource(o.Source) {
 		m.wholeHistory(o.Source)
 	}
-	m.sameTopic(o.Output, "output", m.cfg.OutputTopic, m.cfg.OutputTopicID, m.cfg.OutputPartitions)
+	m.sameOutput(o.Output)
 }
 
 // recheckPositions compares ends and drain with those captured.
@@ -296,6 +281,24 @@ func (m *Machine) recheckPositions(o Observation) {
 	if !slices.Equal(o.Pipeline.SentThrough, o.Pipeline.OutboxNext) {
 		m.incomplete(nil, nil, true, "the worker wrote new outbox rows during the run")
 	}
+}
+
+// sameSource says whether the source topic is the one of the namespace.
+func (m *Machine) sameSource(t *Topic) bool {
+	return m.sameTopic(t, "source", m.cfg.SourceTopic, m.cfg.SourceTopicID, m.cfg.SourcePartitions)
+}
+
+// sameOutput says whether the output topic is the one of the namespace; in whatever phase before, it is reported as the
+// output's.
+func (m *Machine) sameOutput(t *Topic) bool {
+	before := len(m.result.Incomplete)
+	same := m.sameTopic(t, "output", m.cfg.OutputTopic, m.cfg.OutputTopicID, m.cfg.OutputPartitions)
+	if m.phase == PhaseSource {
+		for i := range m.result.Incomplete[before:] {
+			m.result.Incomplete[before+i].Phase = PhaseOutput
+		}
+	}
+	return same
 }
 
 // sameTopic says whether the topic is the one that the namespace was applied with, and reports it if not.
@@ -357,6 +360,11 @@ func (m *Machine) incomplete(partition *int, offset *int64, retryable bool, form
 		r.Offset = &o
 	}
 	m.result.Incomplete = append(m.result.Incomplete, r)
+}
+
+// held notes a completion check that held.
+func (m *Machine) held(format string, args ...any) {
+	m.result.Checks = append(m.result.Checks, Check{Phase: m.phase, Text: fmt.Sprintf(format, args...)})
 }
 
 // expired says whether the phase has waited for as long as it may.

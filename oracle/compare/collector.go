@@ -19,6 +19,7 @@ type Collector struct {
 	uncertified map[Key]bool
 	listed      []Difference
 	tallies     map[Family]*Tally
+	followed    map[Key]*Tally
 }
 
 // NewCollector returns a collector that lists at most limit differences of each family, so that many of one do not
@@ -26,10 +27,10 @@ type Collector struct {
 // (R21): BLOCKED keys, and keys whose closes are out of the domain.
 func NewCollector(limit int, uncertified map[Key]bool) *Collector {
 	tallies := map[Family]*Tally{}
-	for _, f := range []Family{FamilyBalance, FamilyAlert, FamilyStatus, FamilyQuarantine, FamilyConflict} {
+	for _, f := range []Family{FamilyBalance, FamilyAlert, FamilyStatus, FamilyQuarantine, FamilyConflict, FamilyKey, FamilyGuard} {
 		tallies[f] = &Tally{}
 	}
-	return &Collector{limit: limit, uncertified: uncertified, tallies: tallies}
+	return &Collector{limit: limit, uncertified: uncertified, tallies: tallies, followed: map[Key]*Tally{}}
 }
 
 // Uncertified is the set of keys of a projection whose rows cannot be certified.
@@ -186,6 +187,9 @@ func (c *Collector) business(d Difference, equal bool) {
 	if c.uncertified[Key{d.Item, d.Location}] {
 		if d.View != nil {
 			c.tallies[d.Family].Uncertified++
+			if f := c.followed[Key{d.Item, d.Location}]; f != nil {
+				f.Uncertified++
+			}
 		}
 		return
 	}
@@ -195,32 +199,45 @@ func (c *Collector) business(d Difference, equal bool) {
 // add counts one compared fact and lists it where it differs.
 func (c *Collector) add(d Difference, equal bool) {
 	t := c.tallies[d.Family]
+	t.count(d, equal)
+	if f := c.followed[Key{d.Item, d.Location}]; f != nil {
+		f.count(d, equal)
+	}
+	if equal {
+		return
+	}
+	switch {
+	case d.Family == FamilyQuarantine || d.Family == FamilyConflict || d.Family == FamilyGuard:
+		d.Kind = Evidence
+	case d.Oracle == nil:
+		d.Kind = Extra
+	case d.View == nil:
+		d.Kind = Missing
+	default:
+		d.Kind = Changed
+	}
+	if c.limit == 0 || t.Differences() <= int64(c.limit) {
+		c.listed = append(c.listed, d)
+	}
+}
+
+// count counts one compared fact.
+func (t *Tally) count(d Difference, equal bool) {
 	if d.Oracle != nil {
 		t.Oracle++
 	}
 	if d.View != nil {
 		t.View++
 	}
-	if equal {
-		t.Equal++
-		return
-	}
 	switch {
+	case equal:
+		t.Equal++
 	case d.Oracle == nil:
 		t.Extra++
-		d.Kind = Extra
 	case d.View == nil:
 		t.Missing++
-		d.Kind = Missing
 	default:
 		t.Changed++
-		d.Kind = Changed
-	}
-	if d.Family == FamilyQuarantine || d.Family == FamilyConflict {
-		d.Kind = Evidence
-	}
-	if c.limit == 0 || t.Differences() <= int64(c.limit) {
-		c.listed = append(c.listed, d)
 	}
 }
 

@@ -7,7 +7,7 @@ import "amends.dev/amends/oracle/projection"
 // Kind is the way in which one fact differs.
 type Kind string
 
-// The kinds of differences. Quarantine and conflict rows differ as Evidence, whichever side lacks them.
+// The kinds of differences. Quarantine rows, conflict rows and guards differ as Evidence, whichever side lacks them.
 const (
 	// Changed: both sides have the fact, with different values.
 	Changed Kind = "changed"
@@ -15,7 +15,7 @@ const (
 	Missing Kind = "missing"
 	// Extra: the view has a fact that the oracle does not derive.
 	Extra Kind = "extra"
-	// Evidence: a quarantine or conflict row is absent, superfluous or different.
+	// Evidence: a quarantine or conflict row is absent, superfluous or different, or a guard is damaged.
 	Evidence Kind = "evidence"
 )
 
@@ -29,6 +29,10 @@ const (
 	FamilyStatus     Family = "status"
 	FamilyQuarantine Family = "quarantine"
 	FamilyConflict   Family = "conflict"
+	// FamilyKey is a stock key as the view names it: every configured one, and no other.
+	FamilyKey Family = "key"
+	// FamilyGuard is the guard behind a row of the view: its version and its deletion mark (S7).
+	FamilyGuard Family = "guard"
 )
 
 // Difference is one disagreement. Fields that do not identify facts of its family are empty. Oracle or View is nil
@@ -63,8 +67,10 @@ type Value struct {
 	TopicID string `json:"topicId,omitempty"`
 	Key     *Blob  `json:"key,omitempty"`
 	Value   *Blob  `json:"value,omitempty"`
-	// Recorded is set on the side that has a conflict row: such a row has no content beyond its identity.
+	// Recorded is set on the side that has a conflict row or a stock key: such a row has no content beyond its identity.
 	Recorded bool `json:"recorded,omitempty"`
+	// Fault says what is wrong with a guard.
+	Fault string `json:"fault,omitempty"`
 }
 
 // Blob stands for the raw bytes of a record's key or value.

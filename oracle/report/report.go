@@ -4,6 +4,7 @@ import (
 	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/compare"
+	"amends.dev/amends/oracle/explain"
 	"amends.dev/amends/oracle/projection"
 )
 
@@ -16,7 +17,12 @@ type Report struct {
 	Status        Status    `json:"status"`
 	ExitCode      exit.Code `json:"exitCode"`
 	// Retryable says that the same verification may end otherwise later without a change of the namespace.
-	Retryable bool   `json:"retryable"`
+	Retryable bool `json:"retryable"`
+	// Began is when the verification began: RFC 3339, UTC.
+	Began string `json:"began"`
+	// Kept is the number under which the report is kept; 0 where it is not, for the reason in NotKept.
+	Kept      int64  `json:"kept"`
+	NotKept   string `json:"notKept,omitempty"`
 	Namespace string `json:"namespace"`
 	// Digest and BusinessDigest are the two configuration digests (R02).
 	Digest           string `json:"digest"`
@@ -35,10 +41,14 @@ type Report struct {
 	BuiltBy string `json:"builtBy"`
 	// ExperimentOf is the namespace whose history this one computes under another business configuration (R02).
 	ExperimentOf string `json:"experimentOf,omitempty"`
+	// JudgedFrom is "topic", or the folder of the snapshot that was judged in its place.
+	JudgedFrom string `json:"judgedFrom"`
 	// WritersExcludedBy is lease or statement (R22); empty where the run ended before that was known.
 	WritersExcludedBy string `json:"writersExcludedBy"`
 	// Complete says that the boundary was reached and was still unmoved after the comparison.
-	Complete    bool                     `json:"complete"`
+	Complete bool `json:"complete"`
+	// Checks are the completion checks that held, in the order in which they were made (S10 step 6).
+	Checks      []boundary.Check         `json:"checks"`
 	Counts      Counts                   `json:"counts"`
 	Differences []compare.Difference     `json:"differences"`
 	Rejections  []Rejection              `json:"rejections"`
@@ -46,7 +56,14 @@ type Report struct {
 	OutOfDomain []projection.OutOfDomain `json:"outOfDomain"`
 	Incomplete  []boundary.Reason        `json:"incomplete"`
 	Errors      []boundary.Reason        `json:"errors"`
-	Timings     Timings                  `json:"timings"`
+	// Explanations derive the keys that differ or are BLOCKED from their source records. Like the listed differences they
+	// are bounded.
+	Explanations []explain.Key `json:"explanations"`
+	// Scope are the keys that were asked for; it changes no verdict (S10).
+	Scope []ScopedKey `json:"scope"`
+	// Expected is the comparison with a file of expected diagnostics; nil where none was given (R24).
+	Expected *Expected `json:"expectedDiagnostics"`
+	Timings  Timings   `json:"timings"`
 }
 
 // Range is the part of a topic that was judged. Vectors are indexed by partition; they are empty where the run ended
@@ -74,7 +91,10 @@ type Counts struct {
 	Statuses   compare.Tally `json:"statuses"`
 	Quarantine compare.Tally `json:"quarantine"`
 	// ConflictRows tallies conflict evidence; AmbiguousConflicts and SupersededConflicts count conflicts by state.
-	ConflictRows        compare.Tally `json:"conflictRows"`
+	ConflictRows compare.Tally `json:"conflictRows"`
+	// Keys tallies the stock keys that the view can name, Guards the damaged guards of its rows.
+	Keys                compare.Tally `json:"keys"`
+	Guards              compare.Tally `json:"guards"`
 	AmbiguousConflicts  int64         `json:"ambiguousConflicts"`
 	SupersededConflicts int64         `json:"supersededConflicts"`
 	BlockedKeys         int64         `json:"blockedKeys"`
@@ -107,6 +127,17 @@ type Conflict struct {
 	TxnID    string `json:"txn_id"`
 	Revision int64  `json:"revision"`
 	State    string `json:"state"`
+	// Payloads are the distinct payloads, in the order of their coordinates; empty where the oracle did not read them.
+	Payloads []Payload `json:"payloads"`
+}
+
+// Payload is one of the contradicting payloads of a conflict, at the coordinates of the first record that has it.
+type Payload struct {
+	Partition int32 `json:"partition"`
+	Offset    int64 `json:"offset"`
+	// Canonical is the canonical payload (S3), by diagnostics.Canonical; Fingerprint the SHA-256 of its bytes in hex.
+	Canonical   string `json:"canonical"`
+	Fingerprint string `json:"fingerprint"`
 }
 
 // Timings are wall-clock milliseconds of each phase.
@@ -119,6 +150,7 @@ type Timings struct {
 	View    int64 `json:"viewMs"`
 	Scan    int64 `json:"scanMs"`
 	Compare int64 `json:"compareMs"`
+	Explain int64 `json:"explainMs"`
 	Recheck int64 `json:"recheckMs"`
 	Total   int64 `json:"totalMs"`
 }
@@ -132,7 +164,10 @@ func New() *Report {
 		Frontiers:     Frontiers{Worker: []int64{}, View: []int64{}},
 		Differences:   []compare.Difference{},
 		Rejections:    []Rejection{},
+		Checks:        []boundary.Check{},
 		Conflicts:     []Conflict{},
+		Explanations:  []explain.Key{},
+		Scope:         []ScopedKey{},
 		OutOfDomain:   []projection.OutOfDomain{},
 		Incomplete:    []boundary.Reason{},
 		Errors:        []boundary.Reason{},
@@ -141,19 +176,26 @@ func New() *Report {
 
 // Facts are the report's facts, from its findings alone.
 func (r *Report) Facts() Facts {
-	return Facts{
+	f := Facts{
 		Failed:    len(r.Errors) > 0 || len(r.OutOfDomain) > 0,
 		Complete:  r.Complete && len(r.Incomplete) == 0,
 		Ambiguous: r.Counts.AmbiguousConflicts > 0,
 		Different: r.Counts.Differences > 0,
 		Excluded:  r.Counts.Rejections > 0 || r.Counts.SupersededConflicts > 0,
 	}
+	if r.Expected != nil {
+		f.Expectation = Differs
+		if r.Expected.Exact {
+			f.Expectation = Exact
+		}
+	}
+	return f
 }
 
 // Judge sets the status, exit code and whether to try again.
 func (r *Report) Judge() {
-	r.Status = Decide(r.Facts())
-	r.ExitCode = r.Status.ExitCode()
+	facts := r.Facts()
+	r.Status, r.ExitCode = Decide(facts), facts.ExitCode()
 	var reasons []boundary.Reason
 	switch {
 	case len(r.OutOfDomain) > 0:

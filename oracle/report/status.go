@@ -35,7 +35,22 @@ type Facts struct {
 	Different bool
 	// Excluded: at least one rejection or superseded conflict.
 	Excluded bool
+	// Expectation is how the diagnostics compare with an expected-diagnostics file. It never changes a status (S10).
+	Expectation Expectation
 }
+
+// Expectation is the outcome of comparing diagnostics with a file of expected ones (R24).
+type Expectation int
+
+// The expectations.
+const (
+	// NoneGiven: there is no such file.
+	NoneGiven Expectation = iota
+	// Exact: the file lists exactly what was found.
+	Exact
+	// Differs: an entry is missing or superfluous.
+	Differs
+)
 
 // Decide is the status of the facts, by the precedence of R21. It is total.
 func Decide(f Facts) Status {
@@ -55,7 +70,22 @@ func Decide(f Facts) Status {
 	}
 }
 
-// ExitCode is the process exit code of the status (design section 8).
+// ExitCode is the process exit code of the facts (design section 8). It is total. An expectation counts where nothing but
+// exclusions is left to be expected: the exact one turns PASS_WITH_EXCLUSIONS into success, and one that differs is no
+// success, also where the status is PASS and the file lists what is no longer found (B131).
+func (f Facts) ExitCode() exit.Code {
+	status := Decide(f)
+	switch {
+	case status != Exclusions && status != Pass:
+	case f.Expectation == Exact:
+		return exit.OK
+	case f.Expectation == Differs:
+		return exit.Exclusions
+	}
+	return status.ExitCode()
+}
+
+// ExitCode is the process exit code of the status where no diagnostics were expected (design section 8).
 func (s Status) ExitCode() exit.Code {
 	switch s {
 	case Pass:
