@@ -1,0 +1,182 @@
+package intake
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"amends.dev/amends/internal/invariant"
+	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/ledger"
+	"amends.dev/amends/stages/owner"
+)
+
+const (
+	// deliverBatch bounds the pending deliveries looked at in one Step, of one source partition.
+	deliverBatch = 200
+	// deliverIdle is the pause where no decision is due.
+	deliverIdle = 100 * time.Millisecond
+)
+
+// deliverer publishes the worker's decisions to the topics that senders named, at least once (R33). It is used by one
+// goroutine.
+type deliverer struct {
+	intake *Intake
+	// next is the source partition to look at.
+	next int32
+	// idle counts the partitions in a row without anything to deliver.
+	idle int32
+}
+
+// Report is a delivered decision: the value of a record whose key is the request's ID.
+type Report struct {
+	Namespace string      `json:"namespace"`
+	RequestID string      `json:"request_id"`
+	Author    string      `json:"author"`
+	Topic     string      `json:"source_topic"`
+	TopicID   string      `json:"source_topic_id"`
+	Source    Coordinates `json:"source"`
+	Decision  *Decision   `json:"decision"`
+}
+
+// due is a delivery whose decision is there.
+type due struct {
+	pending owner.Pending
+	topic   string
+	message broker.Message
+}
+
+// Step delivers what is due of one source partition. Deliveries are found in the order of acceptance; those of a
+// partition whose worker stands still hold up no other partition.
+func (d *deliverer) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
+	i := d.intake
+	if !i.Trusted() { // another intake delivers
+		return false, i.options.Clock.Now().Add(standbyEvery), nil
+	}
+	partitions := i.options.Config.Namespace().Spec.Source.Partitions
+	partition := d.next
+	d.next = (d.next + 1) % partitions
+	pending, err := i.options.Store.Pending(ctx, deliverPrefix(i.options.Config.Namespace().Name, partition), deliverBatch)
+	if err != nil {
+		return false, time.Time{}, fmt.Errorf("read pending deliveries: %w", err)
+	}
+	var ready []due
+	for _, p := range pending {
+		one, err := d.resolve(ctx, p)
+		if err != nil {
+			return false, time.Time{}, fmt.Errorf("delivery %s: %w", p.ID, err)
+		}
+		if one != nil {
+			ready = append(ready, *one)
+		}
+	}
+	if len(ready) == 0 {
+		if d.idle++; d.idle < partitions {
+			return true, time.Time{}, nil
+		}
+		d.idle = 0
+		return false, i.options.Clock.Now().Add(deliverIdle), nil
+	}
+	d.idle = 0
+	return true, time.Time{}, d.deliver(ctx, ready)
+}
+
+// resolve finds out what the worker decided; nil while it has not.
+func (d *deliverer) resolve(ctx context.Context, p owner.Pending) (*due, error) {
+	i := d.intake
+	var what delivery
+	if err := decode(p.Payload, &what); err != nil {
+		return nil, err
+	}
+	target, known := i.options.Targets[what.Topic]
+	if !known {
+		return nil, nil // configured when it was accepted, and not now: it waits
+	}
+	if what.Source == nil {
+		image, err := i.options.Store.Image(ctx, p.OwnerID)
+		if err != nil || image == nil {
+			return nil, fmt.Errorf("read owner %s: %w", p.OwnerID, orGone(err))
+		}
+		entry, err := entryOf(image)
+		if err != nil || entry.Source == nil {
+			return nil, err
+		}
+		what.Source = entry.Source
+	}
+	decision, err := i.options.Decisions.Decision(ctx, *what.Source, what.Value)
+	if err != nil || decision == nil {
+		return nil, err
+	}
+	ns := i.options.Config.Namespace()
+	value, err := json.Marshal(Report{
+		Namespace: ns.Name, RequestID: what.RequestID, Author: what.Author, Topic: ns.Spec.Source.Topic,
+		TopicID: i.options.Config.SourceTopicID(), Source: *what.Source, Decision: decision,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode a decision: %w", err)
+	}
+	key := []byte(what.RequestID)
+	return &due{pending: p, topic: what.Topic, message: broker.Message{
+		Partition: ledger.PartitionOf(key, target.Partitions), Key: key, Value: value,
+		Headers: []broker.Header{{Key: EffectHeader, Value: []byte(p.ID)}},
+	}}, nil
+}
+
+// orGone is the error of an owner that is not there although its effect is.
+func orGone(err error) error {
+	if err == nil {
+		return invariant.Violated("it does not exist")
+	}
+	return err
+}
+
+// deliver publishes to each topic what is due there, and records the acknowledgements.
+func (d *deliverer) deliver(ctx context.Context, ready []due) error {
+	byTopic := map[string][]due{}
+	for _, one := range ready {
+		byTopic[one.topic] = append(byTopic[one.topic], one)
+	}
+	ctx = context.WithoutCancel(ctx)
+	for topic, list := range byTopic {
+		messages := make([]broker.Message, len(list))
+		for n, one := range list {
+			messages[n] = one.message
+		}
+		acks := d.intake.options.Targets[topic].Publisher.Publish(ctx, messages)
+		if err := d.settle(ctx, list, acks); err != nil {
+			return fmt.Errorf("deliver to %s: %w", topic, err)
+		}
+	}
+	return nil
+}
+
+// settle records the receipts of what was acknowledged. A unit that is refused, because the owner moved on meanwhile, is
+// delivered again.
+func (d *deliverer) settle(ctx context.Context, list []due, acks []broker.Ack) error {
+	if len(acks) != len(list) {
+		return invariant.Violated("publisher answered %d of %d messages", len(acks), len(list))
+	}
+	var units []owner.Commit
+	var failure error
+	for n, ack := range acks {
+		if ack.Err != nil {
+			failure = ack.Err
+			continue
+		}
+		at := Coordinates{Partition: list[n].message.Partition, Offset: ack.Offset}
+		event := Event{Event: eventDelivered, At: d.intake.options.Clock.Now().UTC()}
+		unit, err := settled(list[n].pending, deliveredInbox, event, at)
+		if err != nil {
+			return err
+		}
+		units = append(units, unit)
+	}
+	if len(units) > 0 {
+		if _, err := d.intake.options.Store.Commit(ctx, units...); err != nil {
+			return fmt.Errorf("record %d deliveries: %w", len(units), err)
+		}
+		d.intake.counts.Delivered.Add(int64(len(units)))
+	}
+	return failure
+}

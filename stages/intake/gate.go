@@ -1,0 +1,84 @@
+package intake
+
+import (
+	"sync"
+	"time"
+)
+
+// gate says whether requests may be performed: only while the writer lease is held, trusted for another delivery, and not
+// asked back (R22). Safe for concurrent use.
+type gate struct {
+	mu sync.Mutex
+	// open is set while the lease is held and nobody asked for it.
+	open bool
+	// until is when trust in the lease ends, by the local clock.
+	until time.Time
+	// inside counts the requests being performed.
+	inside int
+	// unsettled says that messages of a failed publication may still be on their way.
+	unsettled bool
+	// why says what closed the gate.
+	why string
+}
+
+// enter admits one request, which then leaves; false while the gate is closed.
+func (g *gate) enter(now time.Time, delivery time.Duration) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.open || g.until.Sub(now) <= delivery {
+		return false
+	}
+	g.inside++
+	return true
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inside--
+}
+
+// trusted reports whether a publication that begins now ends within the lease.
+func (g *gate) trusted(now time.Time, delivery time.Duration) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.until.Sub(now) > delivery
+}
+
+// held notes that the lease is this holder's until then.
+func (g *gate) held(until time.Time, open bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.until, g.open = until, open
+	if open {
+		g.why = ""
+	}
+}
+
+// close refuses further requests; those inside go on.
+func (g *gate) close(why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open, g.why = false, why
+}
+
+// lost closes the gate for those inside too: they may send nothing more.
+func (g *gate) lost(why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open, g.until, g.why = false, time.Time{}, why
+}
+
+// settle notes how a direct publication ended.
+func (g *gate) settle(all bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unsettled = !all
+}
+
+// state is what shows of the gate.
+func (g *gate) state() (open bool, inside int, unsettled bool, why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.open, g.inside, g.unsettled, g.why
+}

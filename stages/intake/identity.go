@@ -1,0 +1,88 @@
+package intake
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// The bounds of identities, in bytes of UTF-8. Percent-encoded they still fit an owner's ID.
+const (
+	// RequestIDMax bounds a request's ID.
+	RequestIDMax = 200
+	// AuthorMax bounds an author's name.
+	AuthorMax = 100
+)
+
+// LocalAuthor is everybody's name where there is no authentication (R32).
+const LocalAuthor = "local"
+
+// The kinds of identities in the owner store; each is the first part of an owner's or effect's ID.
+const (
+	ownerKind   = "intake"
+	directKind  = "intake-direct"
+	publishKind = "intake-publish"
+	deliverKind = "intake-deliver"
+)
+
+// identity joins parts, each percent-encoded, so that no two lists of parts give one identity and each part can stand in
+// a URL path.
+func identity(kind string, parts ...string) string {
+	for _, part := range parts {
+		kind += "/" + Escape(part)
+	}
+	return kind
+}
+
+// OwnerID is the identity of an accepted request in the owner store (R29).
+func OwnerID(namespace, author, requestID string) string {
+	return identity(ownerKind, namespace, author, requestID)
+}
+
+// PublishPrefix begins the identities of all effects of a namespace that publish to its source topic.
+func PublishPrefix(namespace string) string { return identity(publishKind, namespace) + "/" }
+
+// publishID is the identity of the effect that publishes a request; published records carry it in a header (R34).
+func publishID(namespace, author, requestID string) string {
+	return identity(publishKind, namespace, author, requestID)
+}
+
+// deliverPrefix begins the identities of the effects that deliver decisions about one source partition.
+func deliverPrefix(namespace string, partition int32) string {
+	return identity(deliverKind, namespace, decimal(partition)) + "/"
+}
+
+// Handle is where a request is found again by its author, which a sender can construct without an answer (R32).
+func Handle(namespace, requestID string) string {
+	return "/v1/namespaces/" + Escape(namespace) + "/requests/" + Escape(requestID)
+}
+
+// Escape percent-encodes every byte that is not unreserved in a URL.
+func Escape(part string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(part) {
+		c := part[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0 {
+			b.WriteByte(c)
+			continue
+		}
+		b.WriteByte('%')
+		b.WriteByte(hex[c>>4])
+		b.WriteByte(hex[c&15])
+	}
+	return b.String()
+}
+
+// ValidRequestID reports whether a text can be a request's ID: 1 to RequestIDMax bytes of UTF-8 without control
+// characters, and not a path segment that clients resolve away ("." and "..").
+func ValidRequestID(id string) bool {
+	return id != "" && id != "." && id != ".." && len(id) <= RequestIDMax && plain(id)
+}
+
+// ValidAuthor reports whether a text can be an author's name: 1 to AuthorMax bytes of UTF-8 without control characters.
+func ValidAuthor(name string) bool { return name != "" && len(name) <= AuthorMax && plain(name) }
+
+// plain reports whether a text is UTF-8 without control characters.
+func plain(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 })
+}

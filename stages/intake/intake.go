@@ -1,0 +1,232 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/durability"
+	"amends.dev/amends/stages/fault"
+	"amends.dev/amends/stages/generate"
+	"amends.dev/amends/stages/ledger"
+	"amends.dev/amends/stages/owner"
+	"amends.dev/amends/stages/run"
+)
+
+// Defaults of Options.
+const (
+	// DefaultDeliveryTimeout is the publishers'.
+	DefaultDeliveryTimeout = 10 * time.Second
+	// DefaultLeaseTTL is how long the writer lease is asked for.
+	DefaultLeaseTTL = 30 * time.Second
+	// DefaultQueue bounds the requests that wait to be kept, and those that wait to be published.
+	DefaultQueue = 1000
+	// DefaultBatch bounds one group commit, in requests.
+	DefaultBatch = 200
+	// DefaultPatience is how long a commit without an answer is tried again, and its senders wait.
+	DefaultPatience = 20 * time.Second
+)
+
+// Options are the parts of an Intake. Config, Store, Publisher, Lease, Decisions, Clock, Random, Attempt and Holder are
+// required.
+type Options struct {
+	// Config is the namespace, prepared for decoding.
+	Config *ledger.Config
+	// Offered says which level is the strongest that is offered; it is asked for each request (R30).
+	Offered func() durability.Level
+	// Zones are the zone characteristics that are advertised with the levels.
+	Zones map[durability.Level][]string
+	Store owner.Store
+	// Publisher publishes to the source topic what is not kept.
+	Publisher broker.Publisher
+	// Lease is the source topic's writer lease (R22), Holder this process's name in it.
+	Lease     generate.Lease
+	Holder    string
+	Decisions Decisions
+	// Targets are the topics that deliver_to may name, by name.
+	Targets map[string]Target
+	Clock   Clock
+	// Attempt returns a text that no other call of any process returns.
+	Attempt func() string
+	Log     *slog.Logger
+	// DeliveryTimeout is the publishers': the time after which no message of a Publish is still on its way.
+	DeliveryTimeout time.Duration
+	// LeaseTTL is at least twice DeliveryTimeout.
+	LeaseTTL time.Duration
+	// Queue and Batch bound what waits and one group.
+	Queue, Batch int
+	Patience     time.Duration
+}
+
+// Target is a topic for decisions.
+type Target struct {
+	Publisher  broker.Publisher
+	Partitions int32
+}
+
+// Intake accepts requests. Submit, Find and Status may be called from any goroutine.
+type Intake struct {
+	options  Options
+	gate     gate
+	keeper   *keeper
+	commits  *queue[owner.Commit, owner.Result]
+	directs  *queue[Record, broker.Ack]
+	delivery *deliverer
+	counts   Counts
+}
+
+// Counts are what an intake has done since its start.
+type Counts struct {
+	// Kept and Direct are requests performed; Commits and Batches their group commits and publications.
+	Kept, Direct, Commits, Batches atomic.Int64
+	// Delivered are decisions published to targets.
+	Delivered atomic.Int64
+}
+
+// New returns an Intake that holds no lease yet: it performs nothing before its Tasks run. The error says which option is
+// wrong.
+func New(options Options) (*Intake, error) {
+	o := options
+	o.DeliveryTimeout = orDefault(o.DeliveryTimeout, DefaultDeliveryTimeout)
+	o.LeaseTTL = orDefault(o.LeaseTTL, DefaultLeaseTTL)
+	o.Patience = orDefault(o.Patience, DefaultPatience)
+	if o.Queue <= 0 {
+		o.Queue = DefaultQueue
+	}
+	if o.Batch <= 0 {
+		o.Batch = DefaultBatch
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.LeaseTTL < 2*o.DeliveryTimeout {
+		return nil, fmt.Errorf("writer lease of %v is less than twice the delivery timeout of %v", o.LeaseTTL, o.DeliveryTimeout)
+	}
+	i := &Intake{options: o}
+	i.keeper = &keeper{options: &i.options, gate: &i.gate}
+	i.commits = newQueue(o.Queue, o.Batch, i.commit, i.probe)
+	i.directs = newQueue(o.Queue, o.Batch, i.publish, func(context.Context) error { return nil })
+	i.delivery = &deliverer{intake: i}
+	return i, nil
+}
+
+func orDefault(set, otherwise time.Duration) time.Duration {
+	if set > 0 {
+		return set
+	}
+	return otherwise
+}
+
+// Names of the intake's tasks.
+const (
+	stageCommit  = "intake-commit"
+	stageDirect  = "intake-direct"
+	stageDeliver = "intake-deliver"
+)
+
+// Tasks are what has to run while the intake accepts requests: the lease, the group commits, the direct publications and
+// the deliveries. They end after the server that calls Submit.
+func (i *Intake) Tasks() []run.Task {
+	tasks := []run.Task{
+		{Stage: Stage, Step: i.keeper.Step, Status: i.keeper.status},
+		{Stage: stageCommit, Step: i.commits.Step},
+		{Stage: stageDirect, Step: i.directs.Step},
+	}
+	if len(i.options.Targets) > 0 {
+		tasks = append(tasks, run.Task{Stage: stageDeliver, Step: i.delivery.Step})
+	}
+	return tasks
+}
+
+// Close drains the publications of what was accepted, at most until ctx ends, and gives the writer lease up. It is called
+// after the tasks ended; the drain of pending publications still runs.
+func (i *Intake) Close(ctx context.Context) error { return i.keeper.close(ctx) }
+
+// Ready reports whether requests are performed, and if not, why.
+func (i *Intake) Ready() (bool, string) {
+	if i.commits.failing.Load() {
+		return false, "the owner store does not answer"
+	}
+	open, _, _, why := i.gate.state()
+	if !open && why == "" {
+		why = "the writer lease is not held yet"
+	}
+	return open, why
+}
+
+// Waiting is how many requests wait to be kept and to be published.
+func (i *Intake) Waiting() (kept, direct int) { return i.commits.length(), i.directs.length() }
+
+// Done are the counts since the start.
+func (i *Intake) Done() *Counts { return &i.counts }
+
+// Trusted reports whether a publication that begins now ends within the writer lease. Whoever drains pending publications
+// asks before each (R22).
+func (i *Intake) Trusted() bool {
+	return i.gate.trusted(i.options.Clock.Now(), i.options.DeliveryTimeout)
+}
+
+// commit makes a group of requests durable in one transaction. While it is not known what became of it, it asks again:
+// a unit of work that was committed is then a duplicate of itself.
+func (i *Intake) commit(ctx context.Context, group []owner.Commit) ([]owner.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, i.options.Patience)
+	defer cancel()
+	pause := 20 * time.Millisecond
+	for {
+		results, err := i.options.Store.Commit(ctx, group...)
+		if err == nil {
+			i.counts.Commits.Add(1)
+			return results, nil
+		}
+		i.commits.failing.Store(true)
+		i.options.Log.Warn("commit has no answer", "requests", len(group), "error", err)
+		if ctx.Err() != nil || fault.ClassOf(err) == fault.Stop {
+			return nil, err
+		}
+		if sleepErr := i.options.Clock.Sleep(ctx, pause); sleepErr != nil {
+			return nil, errors.Join(err, sleepErr)
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// probe asks the store something small.
+func (i *Intake) probe(ctx context.Context) error {
+	_, err := i.options.Store.Pending(ctx, PublishPrefix(i.options.Config.Namespace().Name), 1)
+	if err != nil {
+		return fmt.Errorf("ask the owner store: %w", err)
+	}
+	return nil
+}
+
+// errNotTrusted refuses a publication that the lease does not cover.
+var errNotTrusted = fmt.Errorf("%w: the writer lease ends too soon", errUntouched)
+
+// publish sends a group of records that are not kept (R31). The error stands for all of them.
+func (i *Intake) publish(ctx context.Context, group []Record) ([]broker.Ack, error) {
+	if !i.Trusted() {
+		return nil, errNotTrusted
+	}
+	messages := make([]broker.Message, len(group))
+	for n, r := range group {
+		messages[n] = broker.Message{Partition: r.Partition, Key: r.Key, Value: r.Value}
+	}
+	acks := i.options.Publisher.Publish(ctx, messages)
+	failed := 0
+	var failure error
+	for _, ack := range acks {
+		if ack.Err != nil {
+			failed, failure = failed+1, ack.Err
+		}
+	}
+	i.gate.settle(failed == 0)
+	i.counts.Batches.Add(1)
+	if failed == len(group) && failure != nil {
+		return nil, failure
+	}
+	return acks, nil
+}
