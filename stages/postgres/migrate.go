@@ -19,7 +19,7 @@ import (
 //go:embed migrations
 var migrationFiles embed.FS
 
-// Kind is one of the three layouts, each with numbered migrations of its own.
+// Kind is one of the layouts, each with numbered migrations of its own.
 type Kind string
 
 // The kinds; each is the name of a folder in migrations/.
@@ -27,6 +27,8 @@ const (
 	KindCatalog   Kind = "catalog"
 	KindNamespace Kind = "namespace"
 	KindView      Kind = "view"
+	// KindOwner is that of durable owners: in a namespace's state schema beside KindNamespace, or in a schema of its own.
+	KindOwner Kind = "owner"
 )
 
 // LayoutError says that a schema is not of the layout version this build works with. Nothing was changed.

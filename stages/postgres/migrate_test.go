@@ -44,7 +44,7 @@ func inTx(t *testing.T, pool *pgxpool.Pool, f func(tx pgx.Tx) error) error {
 // TestMigrateConcurrently: calls at once leave every migration applied once.
 func TestMigrateConcurrently(t *testing.T) {
 	pool := open(t, pg.New(t), "")
-	for _, kind := range []Kind{KindCatalog, KindNamespace, KindView} {
+	for _, kind := range []Kind{KindCatalog, KindNamespace, KindView, KindOwner} {
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {

@@ -58,14 +58,17 @@ func CreateSchema(ctx context.Context, tx pgx.Tx, kind Kind, schema string) erro
 }
 
 // CreateNamespace creates the processing state of a namespace in the caller's transaction: its schema, all stock keys,
-// and one row of progress for each partition, for worker and relay. It fails with ErrSchemaExists where the schema is
-// there already.
+// one row of progress for each partition, for worker and relay, and the tables of durable owners. It fails with
+// ErrSchemaExists where the schema is there already.
 func CreateNamespace(ctx context.Context, tx pgx.Tx, ns *manifests.Namespace) error {
 	schema := StateSchema(ns.Name)
 	if err := CreateSchema(ctx, tx, KindNamespace, schema); err != nil {
 		return err
 	}
 	return InSchema(ctx, tx, schema, func() error {
+		if err := migrateAll(ctx, tx, KindOwner, schema); err != nil {
+			return err
+		}
 		if err := copyStockKeys(ctx, tx, ns.Spec.StockKeys); err != nil {
 			return err
 		}

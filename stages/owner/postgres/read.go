@@ -1,0 +1,185 @@
+package postgres
+
+import (
+	"context"
+	_ "embed" // the SQL text
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"amends.dev/amends/stages/owner"
+	"amends.dev/amends/stages/postgres"
+)
+
+// What is read outside of a unit of work.
+var (
+	//go:embed sql/image_owner.sql
+	imageOwnerSQL string
+	//go:embed sql/image_events.sql
+	imageEventsSQL string
+	//go:embed sql/image_snapshot.sql
+	imageSnapshotSQL string
+	//go:embed sql/image_inbox.sql
+	imageInboxSQL string
+	//go:embed sql/image_effects.sql
+	imageEffectsSQL string
+	//go:embed sql/image_receipts.sql
+	imageReceiptsSQL string
+	//go:embed sql/pending.sql
+	pendingSQL string
+	//go:embed sql/pending_of_kind.sql
+	pendingOfKindSQL string
+	//go:embed sql/pending_latest.sql
+	pendingLatestSQL string
+	//go:embed sql/latest_published.sql
+	latestPublishedSQL string
+)
+
+// storableText reports whether a text could be the identity of something that is stored, or begin one.
+func storableText(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
+}
+
+// Image implements owner.Store.
+func (s *Store) Image(ctx context.Context, ownerID string) (*owner.Image, error) {
+	if !storableText(ownerID) {
+		return nil, nil
+	}
+	image, err := s.image(ctx, ownerID)
+	if err != nil {
+		return nil, fmt.Errorf("read owner %q: %w", ownerID, postgres.ClassifyFault(err))
+	}
+	return image, nil
+}
+
+func (s *Store) image(ctx context.Context, ownerID string) (*owner.Image, error) {
+	var image *owner.Image
+	read := &owner.Image{}
+	batch := &pgx.Batch{}
+	batch.Queue(`begin isolation level repeatable read read only`) // one snapshot for all
+	batch.Queue(imageOwnerSQL, ownerID).Query(each(func(r pgx.Rows) error {
+		row, _, err := scanOwner(r)
+		read.OwnerID, read.Mode, read.Position, read.Fence = row.ID, row.Mode, row.Position, row.Fence
+		image = read
+		return err
+	}))
+	queueImage(batch, ownerID, read)
+	batch.Queue(`commit`)
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, err
+	}
+	return image, nil
+}
+
+func queueImage(batch *pgx.Batch, ownerID string, image *owner.Image) {
+	batch.Queue(imageEventsSQL, ownerID).Query(each(func(r pgx.Rows) error {
+		event, err := scanPositioned(r)
+		image.History = append(image.History, event)
+		return err
+	}))
+	batch.Queue(imageSnapshotSQL, ownerID).Query(each(func(r pgx.Rows) error {
+		snapshot, err := scanPositioned(r)
+		image.Snapshot = &snapshot
+		return err
+	}))
+	batch.Queue(imageInboxSQL, ownerID).Query(each(func(r pgx.Rows) error {
+		var c owner.Completed
+		err := r.Scan(&c.ID, &c.Fingerprint, &c.CommittedThrough)
+		image.Inbox = append(image.Inbox, c)
+		return err
+	}))
+	batch.Queue(imageEffectsSQL, ownerID).Query(each(func(r pgx.Rows) error {
+		var e owner.Accepted
+		var pending bool
+		p := payloadScan{payload: &e.Payload}
+		err := p.done(r.Scan(&e.ID, &e.AcceptedAt, &p.schema, &p.codec, &e.Payload.Bytes, &pending))
+		image.Outbox = append(image.Outbox, e)
+		if pending {
+			image.PendingEffectIDs = append(image.PendingEffectIDs, e.ID)
+		}
+		return err
+	}))
+	batch.Queue(imageReceiptsSQL, ownerID).Query(each(func(r pgx.Rows) error {
+		recorded, err := scanReceipt(r)
+		image.Receipts = append(image.Receipts, recorded)
+		return err
+	}))
+}
+
+func scanPositioned(r pgx.Row) (owner.Positioned, error) {
+	var row owner.Positioned
+	p := payloadScan{payload: &row.Payload}
+	err := p.done(r.Scan(&row.Position, &p.schema, &p.codec, &row.Payload.Bytes))
+	return row, err
+}
+
+// Pending implements owner.Store. It returns fewer than limit, but at least one, where their payloads have more than
+// 32 MiB together.
+func (s *Store) Pending(ctx context.Context, prefix string, limit int) ([]owner.Pending, error) {
+	if !storableText(prefix) {
+		return nil, nil
+	}
+	sql, args := pendingSQL, []any{prefix, limit}
+	if kind, _, ok := strings.Cut(prefix, "/"); ok {
+		sql, args = pendingOfKindSQL, []any{kind, prefix, limit}
+	}
+	var list []owner.Pending
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err == nil {
+		err = each(func(r pgx.Rows) error {
+			pending, err := scanPending(r)
+			list = append(list, pending)
+			return err
+		})(rows)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read pending effects: %w", postgres.ClassifyFault(err))
+	}
+	return list, nil
+}
+
+func scanPending(r pgx.Row) (owner.Pending, error) {
+	var row owner.Pending
+	var fence string
+	p := payloadScan{payload: &row.Payload}
+	err := p.done(r.Scan(&row.OwnerID, &row.Position, &fence, &row.ID, &p.schema, &p.codec, &row.Payload.Bytes))
+	if err == nil {
+		row.Fence, err = parseUint64(fence)
+	}
+	return row, err
+}
+
+// PendingLatest implements owner.Store.
+func (s *Store) PendingLatest(ctx context.Context, prefix string, limit int) ([]owner.LatestDurableProjection, error) {
+	if !storableText(prefix) {
+		return nil, nil
+	}
+	var list []owner.LatestDurableProjection
+	rows, err := s.pool.Query(ctx, pendingLatestSQL, prefix, limit)
+	if err == nil {
+		err = each(func(r pgx.Rows) error {
+			var stored []byte
+			if err := r.Scan(&stored); err != nil {
+				return err
+			}
+			latest, err := owner.DecodeLatest(stored)
+			list = append(list, latest)
+			return err
+		})(rows)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read pending latest values: %w", postgres.ClassifyFault(err))
+	}
+	return list, nil
+}
+
+// LatestPublished implements owner.Store.
+func (s *Store) LatestPublished(ctx context.Context, published owner.LatestDurableProjection) (bool, error) {
+	tag, err := s.pool.Exec(ctx, latestPublishedSQL, published.OwnerID(), published.Bytes())
+	if err != nil {
+		return false, fmt.Errorf("note the latest value of owner %q as published: %w", published.OwnerID(), postgres.ClassifyFault(err))
+	}
+	return tag.RowsAffected() > 0, nil
+}

@@ -1,0 +1,12 @@
+-- As pending_of_kind, where the prefix $1 does not reach a slash, so that effects of several kinds may begin with it.
+SELECT owner_id, position, fence, effect_id, schema_version, codec_version, bytes
+FROM (
+    SELECT o.owner_id, o.position, o.fence::text, p.effect_id, e.schema_version::text, e.codec_version::text, e.bytes, p.seq,
+           sum(octet_length(e.bytes)) OVER (ORDER BY p.seq) - octet_length(e.bytes) AS before
+    FROM (SELECT seq, owner_no, effect_id FROM owner_pending
+          WHERE starts_with(effect_id, $1) ORDER BY seq LIMIT $2) p
+    JOIN owner_effect e ON e.owner_no = p.owner_no AND e.effect_id = p.effect_id
+    JOIN owner o ON o.owner_no = p.owner_no
+) found
+WHERE before < 33554432
+ORDER BY seq

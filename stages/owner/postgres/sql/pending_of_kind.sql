@@ -1,0 +1,13 @@
+-- Up to $3 effects of kind $1 without a receipt whose identity begins with $2. Those behind the first 32 MiB of payloads
+-- are left to the next reading: one payload may have a megabyte.
+SELECT owner_id, position, fence, effect_id, schema_version, codec_version, bytes
+FROM (
+    SELECT o.owner_id, o.position, o.fence::text, p.effect_id, e.schema_version::text, e.codec_version::text, e.bytes, p.seq,
+           sum(octet_length(e.bytes)) OVER (ORDER BY p.seq) - octet_length(e.bytes) AS before
+    FROM (SELECT seq, owner_no, effect_id FROM owner_pending
+          WHERE kind = $1 AND starts_with(effect_id, $2) ORDER BY seq LIMIT $3) p
+    JOIN owner_effect e ON e.owner_no = p.owner_no AND e.effect_id = p.effect_id
+    JOIN owner o ON o.owner_no = p.owner_no
+) found
+WHERE before < 33554432
+ORDER BY seq

@@ -1,0 +1,7 @@
+INSERT INTO owner_snapshot (owner_no, position, schema_version, codec_version, bytes)
+SELECT c.owner_no, c.position, c.schema_version::numeric, c.codec_version::numeric, c.bytes
+FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bytea[])
+    AS c (owner_no, position, schema_version, codec_version, bytes)
+ON CONFLICT (owner_no) DO UPDATE
+SET position = excluded.position, schema_version = excluded.schema_version, codec_version = excluded.codec_version,
+    bytes = excluded.bytes
