@@ -118,6 +118,14 @@ CREATE TABLE relay_lease (
     expires_at          timestamptz NOT NULL
 );
 
+-- What a person asked a running stage to try now (R36): each count above the one a process has seen is a request.
+CREATE TABLE resume_request (
+    stage               text NOT NULL,
+    partition           integer NOT NULL,
+    requests            bigint NOT NULL DEFAULT 1,
+    PRIMARY KEY (stage, partition)
+);
+
 -- Broker receipts of a run of envelopes: per envelope output partition and offset, packed (R19).
 CREATE TABLE receipt (
     partition           integer NOT NULL,

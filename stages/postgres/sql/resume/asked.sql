@@ -1,0 +1,1 @@
+SELECT stage, partition, requests FROM resume_request
