@@ -25,9 +25,12 @@ func main() {
 	os.Exit(run(*root, os.Stderr))
 }
 
-// run writes the page and returns the exit code. Faults of the data go to out, one a line, and nothing is written.
+// run writes the page and returns the exit code. Faults of data and code go to out, one a line, and make it 1.
 func run(root string, out io.Writer) int {
 	page, faults, err := generate(root)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(root, filepath.FromSlash(pageName)), page, 0o600)
+	}
 	if err != nil {
 		faults = append(faults, err.Error())
 	}
@@ -35,10 +38,6 @@ func run(root string, out io.Writer) int {
 		_, _ = fmt.Fprintln(out, "evidence:", fault) // there is nowhere else to say it
 	}
 	if len(faults) > 0 {
-		return 1
-	}
-	if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(pageName)), page, 0o600); err != nil {
-		_, _ = fmt.Fprintln(out, "evidence:", err)
 		return 1
 	}
 	return 0

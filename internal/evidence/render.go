@@ -40,6 +40,9 @@ func renderSection(out *bytes.Buffer, s *section) {
 	if s.Intro != "" {
 		fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(s.Intro))
 	}
+	if len(s.Rows) == 0 {
+		return
+	}
 	out.WriteString("\n| id | demands | " + strings.Join(columnNames[:], " | ") + " |\n|---|---|" + strings.Repeat("---|", int(columns)) + "\n")
 	var notes []string
 	note := func(text string) int {
