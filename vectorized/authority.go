@@ -1,58 +1,133 @@
 package vectorized
 
-import (
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-)
+import "math/bits"
 
-// Conflicts marks the runs of revisions that hold two or more distinct canonical payloads (S4). Payloads are compared
-// field by field, never by digest.
-func Conflicts(mem memory.Allocator, l *Ledger, order, revisions *array.Uint32) *array.Boolean {
-	return mask(mem, revisions.Len()-1, func(run int) bool {
-		first := order.Value(int(revisions.Value(run)))
-		for at := revisions.Value(run) + 1; at < revisions.Value(run+1); at++ {
-			if !l.samePayload(first, order.Value(int(at))) {
-				return true
+// Authority resolves the rows of one key after the other (S3, S4). Its memory is reused; it is for one goroutine.
+type Authority struct {
+	seed  uint64
+	slots []uint32 // a row's number + 1, or 0; by hash of the identity
+	lower []uint32 // rows of revisions below the highest one of their identity
+}
+
+// NewAuthority returns a resolver whose tables are seeded, so that nobody can prepare colliding IDs.
+func NewAuthority(seed uint64) *Authority { return &Authority{seed: seed} }
+
+// Resolved is what the rows of one key amount to. Slices are valid until the next Resolve.
+type Resolved struct {
+	// Identities is the number of distinct transaction IDs, Duplicates that of records which repeat another one in a
+	// revision without conflict.
+	Identities, Duplicates int
+	// Blocked says that a highest revision is in conflict.
+	Blocked bool
+	// Highest are the slots of the highest revisions: a row's number + 1, or 0 for none.
+	Highest []uint32
+	// Lower are one row for each revision below the highest one.
+	Lower []uint32
+}
+
+// Resolve groups the rows of one key by identity and revision. Rows may be in any order; Count must be 1 and Conflict
+// false in each. Afterwards one row of each group has the group's Count and Conflict; Highest and Lower name these.
+func (a *Authority) Resolve(rows []Row, arenas Arenas) Resolved {
+	a.slots = table(a.slots, len(rows))
+	a.lower = a.lower[:0]
+	res := Resolved{Highest: a.slots}
+	mask := uint64(len(a.slots) - 1)
+	for i := range rows {
+		row := &rows[i]
+		at := row.TxnID.hash(a.seed) & mask
+		for a.slots[at] != 0 && !rows[a.slots[at]-1].TxnID.same(row.TxnID, arenas) {
+			at = (at + 1) & mask
+		}
+		if a.slots[at] == 0 {
+			a.slots[at] = uint32(i) + 1
+			res.Identities++
+			continue
+		}
+		top := &rows[a.slots[at]-1]
+		switch {
+		case row.Revision == top.Revision:
+			top.join(row)
+		case row.Revision > top.Revision:
+			a.lower = append(a.lower, a.slots[at]-1)
+			a.slots[at] = uint32(i) + 1
+		default:
+			a.lower = append(a.lower, uint32(i))
+		}
+	}
+	res.Lower = a.group(rows, arenas)
+	a.count(rows, &res)
+	return res
+}
+
+// join adds a row of the same identity and revision.
+func (r *Row) join(other *Row) {
+	r.Count += other.Count
+	r.Conflict = r.Conflict || other.Conflict || !r.samePayload(other)
+}
+
+// group joins the lower rows of one revision and returns one for each. A table by identity and revision keeps hostile
+// chains of revisions linear.
+func (a *Authority) group(rows []Row, arenas Arenas) []uint32 {
+	if len(a.lower) < 2 {
+		return a.lower
+	}
+	used := len(a.slots)
+	a.slots = extend(a.slots, len(a.lower))
+	slots := a.slots[used:]
+	mask := uint64(len(slots) - 1)
+	kept := a.lower[:0]
+	for _, i := range a.lower {
+		row := &rows[i]
+		at := mix(row.TxnID.hash(a.seed)+uint64(row.Revision)*0x9E3779B97F4A7C15) & mask
+		for slots[at] != 0 {
+			if first := &rows[slots[at]-1]; first.Revision == row.Revision && first.TxnID.same(row.TxnID, arenas) {
+				break
 			}
+			at = (at + 1) & mask
 		}
-		return false
-	})
+		if slots[at] != 0 {
+			rows[slots[at]-1].join(row)
+			continue
+		}
+		slots[at] = i + 1
+		kept = append(kept, i)
+	}
+	a.slots = a.slots[:used]
+	return kept
 }
 
-// Highest marks the runs of revisions that are the highest of their identity, which is the last one of each (S4).
-func Highest(mem memory.Allocator, revisions, identities *array.Uint32) *array.Boolean {
-	next := 1 // bounds[next] ends the identity that the run belongs to
-	return mask(mem, revisions.Len()-1, func(run int) bool {
-		if uint32(run)+1 < identities.Value(next) {
-			return false
+// count adds up what the groups say.
+func (a *Authority) count(rows []Row, res *Resolved) {
+	for _, slot := range res.Highest {
+		if slot == 0 {
+			continue
 		}
-		next++
-		return true
-	})
-}
-
-// Blocked marks the keys that have a conflict at a highest revision (S4).
-func Blocked(mem memory.Allocator, l *Ledger, order, revisions *array.Uint32, conflicts, highest *array.Boolean, keys int) *array.Boolean {
-	blocked := make([]bool, keys)
-	for run := range conflicts.Len() {
-		if conflicts.Value(run) && highest.Value(run) {
-			blocked[l.Key.Value(int(order.Value(int(revisions.Value(run)))))] = true
+		if row := &rows[slot-1]; row.Conflict {
+			res.Blocked = true
+		} else {
+			res.Duplicates += int(row.Count) - 1
 		}
 	}
-	return mask(mem, keys, func(key int) bool { return blocked[key] })
-}
-
-// Active returns the rows that count for balances, in order: one of the highest revision of each identity, unless that
-// is a CANCEL or its key is blocked (S5).
-func Active(mem memory.Allocator, l *Ledger, order, revisions *array.Uint32, highest, blocked *array.Boolean) *array.Uint32 {
-	active := newColumn[uint32](mem, highest.Len())
-	n := 0
-	for run := range highest.Len() {
-		row := order.Value(int(revisions.Value(run)))
-		if highest.Value(run) && l.Kind.Value(int(row)) != KindCancel && !blocked.Value(int(l.Key.Value(int(row)))) {
-			active.values[n] = row
-			n++
+	for _, i := range res.Lower {
+		if row := &rows[i]; !row.Conflict {
+			res.Duplicates += int(row.Count) - 1
 		}
 	}
-	return uint32s(active, n)
+}
+
+// table returns a cleared table of a power of two, at most half full with n entries.
+func table(slots []uint32, n int) []uint32 { return extend(slots[:0], n) }
+
+// extend appends a cleared table for n entries.
+func extend(slots []uint32, n int) []uint32 {
+	size := 1 << bits.Len(uint(2*n))
+	used := len(slots)
+	if cap(slots) < used+size {
+		grown := make([]uint32, used, used+size)
+		copy(grown, slots)
+		slots = grown
+	}
+	slots = slots[:used+size]
+	clear(slots[used:])
+	return slots
 }

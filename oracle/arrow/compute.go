@@ -1,175 +1,132 @@
 package arrow
 
 import (
-	"cmp"
-	"slices"
-	"strings"
-	"time"
+	"context"
+	"hash/maphash"
+	"runtime"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"amends.dev/amends/manifests"
-	"amends.dev/amends/oracle/projection"
+	"amends.dev/amends/oracle/decode"
 	"amends.dev/amends/vectorized"
 )
 
-// results are the columns that the kernels computed from a ledger.
-type results struct {
-	namespace  *manifests.Namespace
-	ledger     *vectorized.Ledger
-	order      *array.Uint32
-	revisions  *array.Uint32
-	conflicts  *array.Boolean
-	highest    *array.Boolean
-	activity   *vectorized.Activity
-	outOfRange *array.Boolean
-	crossings  *array.Boolean
+// Options bound a computation; zero values stand for the defaults.
+type Options struct {
+	// Workers is the number of goroutines; the default is that of the processors in use. Results do not depend on it.
+	Workers int
+	// Memory bounds the bytes of rows that are held at a time, as far as partitions can be told apart.
+	Memory int64
 }
 
-// compute runs the kernels over a ledger and projects what they found.
-func compute(mem memory.Allocator, ns *manifests.Namespace, l *vectorized.Ledger, rejections []projection.Rejection) *projection.Projection {
-	r := results{namespace: ns, ledger: l}
-	keys := len(ns.Spec.StockKeys)
-	r.order = vectorized.Order(mem, l, keys)
-	defer r.order.Release()
-	r.revisions = vectorized.Revisions(mem, l, r.order)
-	defer r.revisions.Release()
-	identities := vectorized.Identities(mem, l, r.order, r.revisions)
-	defer identities.Release()
-	r.conflicts = vectorized.Conflicts(mem, l, r.order, r.revisions)
-	defer r.conflicts.Release()
-	r.highest = vectorized.Highest(mem, r.revisions, identities)
-	defer r.highest.Release()
-	blocked := vectorized.Blocked(mem, l, r.order, r.revisions, r.conflicts, r.highest, keys)
-	defer blocked.Release()
-	active := vectorized.Active(mem, l, r.order, r.revisions, r.highest, blocked)
-	defer active.Release()
-	r.fold(mem, active)
-	defer r.releaseFold()
-	return r.project(rejections)
-}
+const (
+	// bucketTarget is the number of rows of a bucket that is aimed at: few enough to be resolved in a processor's cache.
+	bucketTarget = 1 << 14
+	// defaultMemory holds about 5 million rows.
+	defaultMemory = 256 << 20
+)
 
-// fold computes closes and crossings from the active rows.
-func (r *results) fold(mem memory.Allocator, active *array.Uint32) {
-	opening, threshold := balances(mem, r.namespace.Spec.StockKeys)
-	defer opening.Release()
-	defer threshold.Release()
-	days := vectorized.Days(mem, r.ledger.ValidTime)
-	defer days.Release()
-	r.activity = vectorized.DaySums(mem, r.ledger, days, active)
-	r.activity.Close = vectorized.Closes(mem, r.activity.Key, r.activity.Sum, opening)
-	r.outOfRange = vectorized.OutOfDomain(mem, r.activity.Close)
-	r.crossings = vectorized.Crossings(mem, r.activity, threshold)
-}
-
-// releaseFold gives back what fold made.
-func (r *results) releaseFold() {
-	r.activity.Release()
-	r.outOfRange.Release()
-	r.crossings.Release()
-}
-
-// balances are the configured opening balances and thresholds as columns, one value per key.
-func balances(mem memory.Allocator, keys []manifests.StockKey) (opening, threshold *array.Int64) {
-	b := array.NewInt64Builder(mem)
-	defer b.Release()
-	for i := range keys {
-		b.Append(keys[i].OpeningBalance)
+// withDefaults fills zero values in.
+func (o Options) withDefaults() Options {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	opening = b.NewInt64Array()
-	for i := range keys {
-		b.Append(keys[i].ReorderThreshold)
+	o.Workers = min(o.Workers, vectorized.MaxArenas)
+	if o.Memory <= 0 {
+		o.Memory = defaultMemory
 	}
-	return opening, b.NewInt64Array()
+	return o
 }
 
-// project turns the columns into a projection. They are sorted by key, transaction and revision, and by key and day
-// already, and keys are numbered in the order of their bytes.
-func (r *results) project(rejections []projection.Rejection) *projection.Projection {
-	p := &projection.Projection{
-		Balances:            []projection.Balance{},
-		Alerts:              []projection.Alert{},
-		Statuses:            []projection.Status{},
-		SupersededConflicts: []projection.Conflict{},
-		Rejections:          rejections,
-		OutOfDomain:         []projection.OutOfDomain{},
-	}
-	slices.SortFunc(p.Rejections, func(a, b projection.Rejection) int {
-		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
-	})
-	r.projectStatuses(p)
-	r.projectDays(p)
-	return p
+// computation is one run. Records become rows of stores, one for each worker and partition, and then buckets of rows are
+// resolved; all workers take part in both phases.
+type computation struct {
+	ctx     context.Context
+	mem     memory.Allocator
+	layout  *vectorized.Layout
+	workers []*worker
+	result  *Result
 }
 
-// projectStatuses walks the runs of revisions: every key that has one has a status (R10).
-func (r *results) projectStatuses(p *projection.Projection) {
-	last := int32(-1)
-	for run := range r.conflicts.Len() {
-		row := int(r.order.Value(int(r.revisions.Value(run))))
-		index := r.ledger.Key.Value(row)
-		key := &r.namespace.Spec.StockKeys[index]
-		if index != last {
-			last = index
-			p.Statuses = append(p.Statuses, projection.Status{
-				Item: key.Item, Location: key.Location, Status: "READY", Conflicts: []projection.ConflictRef{},
-			})
-		}
-		if !r.conflicts.Value(run) {
-			continue
-		}
-		txnID, revision := strings.Clone(r.ledger.TxnID.Value(row)), r.ledger.Revision.Value(row)
-		if r.highest.Value(run) {
-			status := &p.Statuses[len(p.Statuses)-1]
-			status.Status = "BLOCKED"
-			status.Conflicts = append(status.Conflicts, projection.ConflictRef{TxnID: txnID, Revision: revision})
-		} else {
-			p.SupersededConflicts = append(p.SupersededConflicts, projection.Conflict{
-				Item: key.Item, Location: key.Location, TxnID: txnID, Revision: revision,
-			})
-		}
-	}
+// worker is what one goroutine uses again and again.
+type worker struct {
+	number   int
+	decoder  vectorized.Decoder
+	scatter  *vectorized.Scatter
+	resolver *vectorized.Resolver
+	stores   map[int32]*vectorized.Store
+	rejected []Rejected
 }
 
-// projectDays walks the activity days, one key after the other: a key with a day out of domain lists those days and no
-// balances and alerts (R09).
-func (r *results) projectDays(p *projection.Projection) {
-	keys := r.activity.Key.Int32Values()
-	for start, end := 0, 0; start < len(keys); start = end {
-		fits := true
-		for end = start; end < len(keys) && keys[end] == keys[start]; end++ {
-			fits = fits && !r.outOfRange.Value(end)
-		}
-		key := &r.namespace.Spec.StockKeys[keys[start]]
-		for i := start; i < end; i++ {
-			r.projectDay(p, key, i, fits)
-		}
-	}
-}
-
-// projectDay appends what one activity day contributes.
-func (r *results) projectDay(p *projection.Projection, key *manifests.StockKey, i int, fits bool) {
-	closing, day := r.activity.Close.Value(i), date(r.activity.Day.Value(i))
-	if !fits {
-		if r.outOfRange.Value(i) {
-			p.OutOfDomain = append(p.OutOfDomain, projection.OutOfDomain{
-				Item: key.Item, Location: key.Location, Day: day, Close: closing.BigInt().String(),
-			})
-		}
-		return
-	}
-	exact := int64(closing.LowBits())
-	p.Balances = append(p.Balances, projection.Balance{Item: key.Item, Location: key.Location, Day: day, Close: exact})
-	if r.crossings.Value(i) {
-		p.Alerts = append(p.Alerts, projection.Alert{
-			Item: key.Item, Location: key.Location, Day: day, Close: exact, Threshold: key.ReorderThreshold,
+// newComputation prepares a run; rows are those that each partition is expected to bring.
+func (e Engine) newComputation(ctx context.Context, ns *manifests.Namespace, rows []int64, o Options) *computation {
+	spec, seed := &ns.Spec, maphash.MakeSeed()
+	c := &computation{ctx: ctx, mem: e.memory(), result: &Result{namespace: ns}}
+	c.layout = vectorized.NewLayout(spec.StockKeys, spec.LedgerOrigin, func(k int) int32 {
+		key := &spec.StockKeys[k]
+		return decode.Partition(decode.BrokerKey(key.Item, key.Location), spec.Source.Partitions)
+	}, rows, bucketTarget)
+	for n := range o.Workers {
+		c.workers = append(c.workers, &worker{
+			number: n, stores: map[int32]*vectorized.Store{},
+			scatter: vectorized.NewScatter(c.layout, seed), resolver: vectorized.NewResolver(c.layout, seed),
 		})
 	}
+	return c
 }
 
-// date is a day as YYYY-MM-DD.
-func date(day arrow.Date32) string {
-	return time.Unix(int64(day)*86_400, 0).UTC().Format(time.DateOnly)
+// store is a worker's store of a partition.
+func (c *computation) store(w *worker, partition int32) *vectorized.Store {
+	s := w.stores[partition]
+	if s == nil {
+		s = vectorized.NewStore(c.mem, c.layout.Buckets(partition), w.number)
+		w.stores[partition] = s
+	}
+	return s
+}
+
+// resolve resolves all buckets of partitions.
+func (c *computation) resolve(partitions []int32) error {
+	type task struct {
+		partition int32
+		bucket    int
+	}
+	var tasks []task
+	stores := map[int32][]*vectorized.Store{}
+	for _, p := range partitions {
+		for b := range c.layout.Buckets(p) {
+			tasks = append(tasks, task{p, b})
+		}
+		for _, w := range c.workers { // by number, as transaction IDs refer to them
+			stores[p] = append(stores[p], w.stores[p])
+		}
+	}
+	found := make([]*vectorized.Found, len(tasks))
+	err := parallel(c.ctx, len(c.workers), len(tasks), func(w, i int) error {
+		t := tasks[i]
+		found[i] = c.workers[w].resolver.Bucket(t.partition, t.bucket, stores[t.partition])
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		c.result.add(f)
+	}
+	for _, w := range c.workers {
+		c.result.reject(w.rejected)
+		w.rejected = nil
+	}
+	return nil
+}
+
+// release gives all rows back.
+func (c *computation) release() {
+	for _, w := range c.workers {
+		for p, s := range w.stores {
+			s.Release()
+			delete(w.stores, p)
+		}
+	}
 }

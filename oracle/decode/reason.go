@@ -27,3 +27,14 @@ const (
 	KeyMismatch        Reason = "key_mismatch"
 	MisroutedPartition Reason = "misrouted_partition"
 )
+
+// Known reports whether a text is a reason for a rejection.
+func (r Reason) Known() bool {
+	switch r {
+	case NullValue, OversizedRecord, InvalidJSON, DuplicateField, WrongType, UnknownField, MissingField, InvalidTxnID,
+		RevisionOutOfRange, InvalidKind, QtyOutOfRange, CancelNonzeroQty, InvalidValidTime, InvalidSourceTime,
+		UnknownStockKey, BeforeLedgerOrigin, KeyMismatch, MisroutedPartition:
+		return true
+	}
+	return false
+}

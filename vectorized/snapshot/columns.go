@@ -6,10 +6,9 @@ import (
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/decode"
 	"amends.dev/amends/oracle/engine"
-	"amends.dev/amends/vectorized"
 )
 
-// partColumns is the schema of a typed file, in the order of vectorized.Schema. It only carries the tags: rows are
+// partColumns is the schema of a typed file. It only carries the tags: rows are
 // written and read value by value, so that null, empty and zero stay apart.
 type partColumns struct {
 	Partition    int32  `parquet:"partition,delta"`
@@ -35,9 +34,25 @@ type rawColumns struct {
 	Value      []byte `parquet:"value,optional"`
 }
 
+// Positions of the columns of a typed file.
+const (
+	partPartition = iota
+	partOffset
+	partBrokerTime
+	partItem
+	partLocation
+	partTxnID
+	partRevision
+	partKind
+	partValidTime
+	partQty
+	partSourceTime
+	partRejectReason
+)
+
 // Positions of the columns of a raw file; the first three are those of a typed one.
 const (
-	rawKey     = vectorized.ColumnBrokerTime + 1
+	rawKey     = partBrokerTime + 1
 	rawValue   = rawKey + 1
 	rawColumnN = rawValue + 1
 )
@@ -67,9 +82,9 @@ func nullable(b []byte, column int) parquet.Value {
 // coordinates appends the columns that both files have.
 func coordinates(row parquet.Row, r *engine.Record) parquet.Row {
 	return append(row,
-		required(parquet.Int32Value(r.Partition), vectorized.ColumnPartition),
-		required(parquet.Int64Value(r.Offset), vectorized.ColumnOffset),
-		required(parquet.Int64Value(r.BrokerTime), vectorized.ColumnBrokerTime))
+		required(parquet.Int32Value(r.Partition), partPartition),
+		required(parquet.Int64Value(r.Offset), partOffset),
+		required(parquet.Int64Value(r.BrokerTime), partBrokerTime))
 }
 
 // rawRow appends a record's row of the raw file.
@@ -82,22 +97,22 @@ func partRow(row parquet.Row, r *engine.Record, d *decode.Decoder, keys []manife
 	row = coordinates(row, r)
 	tx, reason := d.Decode(r.Partition, r.Key, r.Value)
 	if reason != decode.Accepted {
-		for column := vectorized.ColumnItem; column < vectorized.ColumnRejectReason; column++ {
+		for column := partItem; column < partRejectReason; column++ {
 			row = append(row, null(column))
 		}
-		return append(row, text(string(reason), vectorized.ColumnRejectReason))
+		return append(row, text(string(reason), partRejectReason))
 	}
 	integer := func(v int64, column int) parquet.Value { return present(parquet.Int64Value(v), column) }
 	return append(row,
-		text(keys[tx.Key].Item, vectorized.ColumnItem),
-		text(keys[tx.Key].Location, vectorized.ColumnLocation),
-		present(parquet.ByteArrayValue(tx.TxnID), vectorized.ColumnTxnID),
-		integer(tx.Revision, vectorized.ColumnRevision),
-		text(tx.Kind.String(), vectorized.ColumnKind),
-		integer(tx.ValidTime, vectorized.ColumnValidTime),
-		integer(tx.Qty, vectorized.ColumnQty),
-		integer(tx.SourceTime, vectorized.ColumnSourceTime),
-		null(vectorized.ColumnRejectReason))
+		text(keys[tx.Key].Item, partItem),
+		text(keys[tx.Key].Location, partLocation),
+		present(parquet.ByteArrayValue(tx.TxnID), partTxnID),
+		integer(tx.Revision, partRevision),
+		text(tx.Kind.String(), partKind),
+		integer(tx.ValidTime, partValidTime),
+		integer(tx.Qty, partQty),
+		integer(tx.SourceTime, partSourceTime),
+		null(partRejectReason))
 }
 
 // text is a string that is not null.

@@ -6,14 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	foreignfile "github.com/apache/arrow-go/v18/parquet/file"
 
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/decode"
 	"amends.dev/amends/oracle/engine"
-	"amends.dev/amends/vectorized"
 )
 
 // many makes n records of one key with distinct transaction IDs of 60 bytes, every third one rejected.
@@ -56,8 +54,8 @@ func TestB107OtherReader(t *testing.T) {
 	if part.file.NumRowGroups() < 2 {
 		t.Fatal("only one row group")
 	}
-	offsets, revisions := part.column(t, vectorized.ColumnOffset), part.column(t, vectorized.ColumnRevision)
-	ids, reasons := part.column(t, vectorized.ColumnTxnID), part.column(t, vectorized.ColumnRejectReason)
+	offsets, revisions := part.column(t, partOffset), part.column(t, partRevision)
+	ids, reasons := part.column(t, partTxnID), part.column(t, partRejectReason)
 	values := raw.column(t, rawValue)
 	for i, r := range records {
 		want := []any{int64(i), int64(i + 1), fmt.Sprintf("%060d", i), nil, string(r.Value)}
@@ -158,14 +156,22 @@ func BenchmarkExport(b *testing.B) {
 	}
 }
 
-// BenchmarkTyped reads the typed columns of a million records as Arrow batches, digests included.
+// BenchmarkTyped reads the typed columns of a million records, digests included.
 func BenchmarkTyped(b *testing.B) {
 	ns, records := many(b, 1_000_000)
 	s := export(b, standard, filepath.Join(b.TempDir(), "set"), ns, records)
 	for b.Loop() {
-		for _, err := range s.Batches(context.Background(), memory.DefaultAllocator) {
+		source := s.Typed()
+		decoder := source.NewDecoder()
+		for i := range source.Parts() {
+			part, _, err := source.Load(context.Background(), i, nil)
 			if err != nil {
 				b.Fatal(err)
+			}
+			for group := range part.Groups() {
+				if _, err := decoder.Columns(part, group); err != nil {
+					b.Fatal(err)
+				}
 			}
 		}
 	}

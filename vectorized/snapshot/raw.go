@@ -8,7 +8,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"amends.dev/amends/oracle/engine"
-	"amends.dev/amends/vectorized"
 )
 
 // History yields all records as the broker delivered them, from the raw files, partition after partition in offset
@@ -57,7 +56,7 @@ func (s *Snapshot) readRaw(ctx context.Context, f File, yield func(engine.Record
 
 // rawRecords appends the rows of a row group as records.
 func rawRecords(records []engine.Record, group parquet.RowGroup, order *order) ([]engine.Record, error) {
-	err := readColumn(group, vectorized.ColumnPartition, func(v parquet.Value) error {
+	err := readColumn(group, partPartition, func(v parquet.Value) error {
 		records = append(records, engine.Record{Partition: v.Int32()})
 		return order.partition(v.Int32())
 	})
@@ -73,11 +72,11 @@ func rawRecords(records []engine.Record, group parquet.RowGroup, order *order) (
 			})
 		}
 	}
-	fill(vectorized.ColumnOffset, func(r *engine.Record, v parquet.Value) error {
+	fill(partOffset, func(r *engine.Record, v parquet.Value) error {
 		r.Offset = v.Int64()
 		return order.offset(r.Offset)
 	})
-	fill(vectorized.ColumnBrokerTime, func(r *engine.Record, v parquet.Value) error {
+	fill(partBrokerTime, func(r *engine.Record, v parquet.Value) error {
 		r.BrokerTime = v.Int64()
 		return nil
 	})

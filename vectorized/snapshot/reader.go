@@ -134,7 +134,10 @@ func checkCodecs(metadata *format.FileMetaData) error {
 }
 
 // guard runs a piece of reading. The Parquet library may panic on damaged bytes, which must not end the process (B103).
-func (o *opened) guard(read func() error) (err error) {
+func (o *opened) guard(read func() error) (err error) { return guard(read) }
+
+// guard runs a piece of reading.
+func guard(read func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("the Parquet reader panicked: %v", cause)

@@ -47,7 +47,7 @@ func (d damaged) readAll() error {
 		return err
 	}
 	ctx := context.Background()
-	typed, err := (arrow.Engine{}).ComputeTyped(ctx, d.ns, s.Batches(ctx, memory.DefaultAllocator))
+	typed, err := (arrow.Engine{}).ComputeColumns(ctx, d.ns, s.Typed(), arrow.Options{})
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (d damaged) readAll() error {
 		}
 		raw = append(raw, r)
 	}
-	if !reflect.DeepEqual(typed, want) || !reflect.DeepEqual(byPartition(raw), byPartition(d.records)) {
+	if !reflect.DeepEqual(typed.Projection(), want) || !reflect.DeepEqual(byPartition(raw), byPartition(d.records)) {
 		return errors.New("the set reads as another one, without an error")
 	}
 	return nil
@@ -256,7 +256,7 @@ func TestIndexSchema(t *testing.T) {
 	}
 }
 
-// TestStopsEarly reads one record and one batch and goes away.
+// TestStopsEarly reads one record and goes away, and computes under a context that has ended.
 func TestStopsEarly(t *testing.T) {
 	d := newDamaged(t)
 	s := open(t, d.dir)
@@ -268,17 +268,10 @@ func TestStopsEarly(t *testing.T) {
 		}
 		break
 	}
-	for _, err := range s.Batches(t.Context(), mem) {
-		if err != nil {
-			t.Error(err)
-		}
-		break
-	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, err := range s.Batches(cancelled, mem) {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled: %v", err)
-		}
+	_, err := (arrow.Engine{Memory: mem}).ComputeColumns(cancelled, d.ns, s.Typed(), arrow.Options{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 }

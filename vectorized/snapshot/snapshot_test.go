@@ -81,10 +81,11 @@ func projections(t oracletest.TB, ns *manifests.Namespace, s *Snapshot) map[stri
 	ctx := context.Background()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	got := map[string]*projection.Projection{}
-	var err error
-	if got["typed"], err = (arrow.Engine{Memory: mem}).ComputeTyped(ctx, ns, s.Batches(ctx, mem)); err != nil {
+	typed, err := (arrow.Engine{Memory: mem}).ComputeColumns(ctx, ns, s.Typed(), arrow.Options{})
+	if err != nil {
 		t.Fatalf("typed: %v", err)
 	}
+	got["typed"] = typed.Projection()
 	if got["raw"], err = (arrow.Engine{Memory: mem}).Compute(ctx, ns, s.History()); err != nil {
 		t.Fatalf("raw: %v", err)
 	}

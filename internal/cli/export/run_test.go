@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -128,11 +127,11 @@ func (s *shop) equalsTopic(r *Result) {
 	if diff := cmp.Diff(expected, s.compute(set.History())); diff != "" {
 		s.t.Errorf("projection of the raw rows:\n%s", diff)
 	}
-	typed, err := arrow.Engine{}.ComputeTyped(s.t.Context(), s.state.applied.Namespace, set.Batches(s.t.Context(), memory.DefaultAllocator))
+	typed, err := arrow.Engine{}.ComputeColumns(s.t.Context(), s.state.applied.Namespace, set.Typed(), arrow.Options{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if diff := cmp.Diff(expected, typed); diff != "" {
+	if diff := cmp.Diff(expected, typed.Projection()); diff != "" {
 		s.t.Errorf("projection of the typed rows:\n%s", diff)
 	}
 }

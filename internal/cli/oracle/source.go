@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/recordfile"
@@ -56,7 +55,11 @@ func computeSnapshot(ctx context.Context, a *app.App, e engine.Engine, ns *manif
 		return nil, err
 	}
 	if typed {
-		return columnar.ComputeTyped(ctx, ns, s.Batches(ctx, memory.DefaultAllocator))
+		result, err := columnar.ComputeColumns(ctx, ns, s.Typed(), arrow.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return result.Projection(), nil
 	}
 	return e.Compute(ctx, ns, s.History())
 }

@@ -1,0 +1,222 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/parquet-go/parquet-go"
+
+	"amends.dev/amends/vectorized"
+)
+
+// typedFile is a typed file in memory: what was digested is what is decoded.
+type typedFile struct {
+	file   File
+	path   string
+	groups []parquet.RowGroup
+	lookup [typedColumns]int // position of each column in the file
+	firsts []int64           // the number of the first row of each group
+}
+
+// Typed returns the typed files as a source of columns. Raw files are not read.
+func (s *Snapshot) Typed() vectorized.Source { return &typedFiles{s.dir, s.files("part")} }
+
+// typedFiles are the typed files of a snapshot.
+type typedFiles struct {
+	dir   string
+	files []File
+}
+
+// Parts implements vectorized.Source.
+func (s *typedFiles) Parts() []vectorized.Part {
+	parts := make([]vectorized.Part, len(s.files))
+	for i, f := range s.files {
+		parts[i] = vectorized.Part{Partition: f.Partition, Rows: f.Rows}
+	}
+	return parts
+}
+
+// NewDecoder implements vectorized.Source.
+func (s *typedFiles) NewDecoder() vectorized.Decoder { return &decoder{} }
+
+// Load implements vectorized.Source: it verifies the file's digest, its columns and its number of rows.
+func (s *typedFiles) Load(ctx context.Context, i int, buffer []byte) (vectorized.Loaded, []byte, error) {
+	t := &typedFile{file: s.files[i], path: filepath.Join(s.dir, s.files[i].Name)}
+	data, err := readInto(ctx, t.path, buffer)
+	if err == nil {
+		err = t.parse(data)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			err = &FileError{t.path, err}
+		}
+		return nil, data, err
+	}
+	return t, data, nil
+}
+
+// readInto reads a whole file.
+func readInto(ctx context.Context, path string, buffer []byte) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return buffer, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return buffer, err
+	}
+	if int64(cap(buffer)) < info.Size() {
+		buffer = make([]byte, info.Size())
+	}
+	buffer = buffer[:info.Size()]
+	_, err = io.ReadFull(contextReader{ctx, file}, buffer)
+	return buffer, err
+}
+
+// parse verifies the bytes of a file.
+func (t *typedFile) parse(data []byte) error {
+	digest := sha256.Sum256(data)
+	if got := hex.EncodeToString(digest[:]); got != t.file.SHA256 {
+		return fmt.Errorf("the file was changed: its SHA-256 is %s, %s says %s", got, indexName, t.file.SHA256)
+	}
+	return guard(func() error { return t.open(data) })
+}
+
+// open reads the metadata.
+func (t *typedFile) open(data []byte) error {
+	p, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return err
+	}
+	if err := checkCodecs(p.Metadata()); err != nil {
+		return err
+	}
+	if t.lookup, err = findColumns(p); err != nil {
+		return err
+	}
+	t.groups = p.RowGroups()
+	var rows int64
+	for _, group := range t.groups {
+		t.firsts = append(t.firsts, rows)
+		rows += group.NumRows()
+	}
+	if p.NumRows() != t.file.Rows || rows != t.file.Rows {
+		return fmt.Errorf("it has %d rows, %d in its row groups; %s says %d", p.NumRows(), rows, indexName, t.file.Rows)
+	}
+	return nil
+}
+
+// errType says that a part is of another source; only a mistake of the caller makes that.
+var errType = errors.New("a part of another source")
+
+// Groups implements vectorized.Loaded.
+func (t *typedFile) Groups() int { return len(t.groups) }
+
+// decoder decodes row groups into columns. Its memory is reused.
+type decoder struct {
+	columns vectorized.Columns
+	values  [typedColumns]columnReader
+}
+
+// Columns implements vectorized.Decoder. Coordinates are checked against the file's description.
+func (d *decoder) Columns(l vectorized.Loaded, group int) (c *vectorized.Columns, err error) {
+	t, ok := l.(*typedFile)
+	if !ok {
+		return nil, errType
+	}
+	err = guard(func() error {
+		var err error
+		c, err = d.decode(t, group)
+		return err
+	})
+	if err != nil {
+		return nil, t.Fault(fmt.Errorf("row group %d: %w", group, err))
+	}
+	return c, nil
+}
+
+// Fault implements vectorized.Loaded.
+func (t *typedFile) Fault(err error) error { return &FileError{t.path, err} }
+
+// decode decodes a row group.
+func (d *decoder) decode(t *typedFile, group int) (*vectorized.Columns, error) {
+	chunks := t.groups[group].ColumnChunks()
+	rows := int(t.groups[group].NumRows())
+	for i := range d.values {
+		if err := d.values[i].read(chunks[t.lookup[i]], typed[i].kind, rows); err != nil {
+			return nil, fmt.Errorf("column %s: %w", typed[i].name, err)
+		}
+	}
+	if err := d.sameNulls(rows); err != nil {
+		return nil, err
+	}
+	v := &d.values
+	if err := t.coordinates(group, v[columnPartition].int32s(), v[columnOffset].integers, rows); err != nil {
+		return nil, err
+	}
+	d.columns = vectorized.Columns{
+		Rows: rows, Accepted: rows - v[columnReject].present, Offset: v[columnOffset].integers,
+		Item: v[columnItem].dictionary(), Location: v[columnLocation].dictionary(), Kind: v[columnKind].dictionary(),
+		TxnID: v[columnTxnID].strings(), Revision: v[columnRevision].integers, ValidTime: v[columnValidTime].integers,
+		Qty: v[columnQty].integers, Reject: v[columnReject].dictionary(), RejectAt: v[columnReject].positions(),
+	}
+	return &d.columns, nil
+}
+
+// errNulls says that a row is neither accepted nor rejected, or both.
+var errNulls = errors.New("a row has a reject reason and a value, or neither")
+
+// sameNulls checks that each row has either all values or a reject reason.
+func (d *decoder) sameNulls(rows int) error {
+	reject := &d.values[columnReject]
+	for _, i := range ofAccepted {
+		c := &d.values[i]
+		if c.present != rows-reject.present {
+			return fmt.Errorf("column %s: %w", typed[i].name, errNulls)
+		}
+		if reject.present == 0 || reject.present == rows {
+			continue
+		}
+		for row, level := range reject.levels {
+			if c.levels[row] == level {
+				return fmt.Errorf("row %d, column %s: %w", row, typed[i].name, errNulls)
+			}
+		}
+	}
+	return nil
+}
+
+// coordinates checks partition and offsets of a row group.
+func (t *typedFile) coordinates(group int, partition []int32, offset []int64, rows int) error {
+	if len(partition) != rows || len(offset) != rows {
+		return fmt.Errorf("%d partitions and %d offsets in %d rows", len(partition), len(offset), rows)
+	}
+	for _, p := range partition {
+		if p != t.file.Partition {
+			return fmt.Errorf("a row of partition %d", p)
+		}
+	}
+	last := int64(-1)
+	for i, o := range offset {
+		if o <= last {
+			return fmt.Errorf("offset %d in row %d is out of order", o, i)
+		}
+		last = o
+	}
+	first := t.firsts[group]
+	low := t.file.FirstOffset + first // at least one offset for each row before and behind
+	high := t.file.LastOffset - (t.file.Rows - first - int64(rows))
+	begins, ends := group == 0, group == len(t.groups)-1
+	if rows > 0 && (offset[0] < low || last > high || begins && offset[0] != low || ends && last != high) {
+		return fmt.Errorf("offsets %d to %d do not fit those of the file, %d to %d", offset[0], last, t.file.FirstOffset, t.file.LastOffset)
+	}
+	return nil
+}
