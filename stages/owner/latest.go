@@ -34,6 +34,11 @@ func newLatest(ownerID string, position uint64, value *Payload) LatestDurablePro
 	return LatestDurableProjection{ownerID: ownerID, position: position, value: value.clone()}
 }
 
+// NewLatest is the value of an owner as of a position, as commits make it; for who keeps such values elsewhere.
+func NewLatest(ownerID string, at Mark, value Payload) LatestDurableProjection {
+	return newLatest(ownerID, at.n, &value)
+}
+
 // OwnerID is the owner whose value it is.
 func (l LatestDurableProjection) OwnerID() string { return l.ownerID }
 
