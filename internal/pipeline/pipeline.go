@@ -61,7 +61,9 @@ type Options struct {
 type Pipeline struct {
 	options Options
 	runner  *run.Runner
-	closers []func()
+	// requests watches what people ask the stages to try again.
+	requests *requests
+	closers  []func()
 }
 
 // New connects what the chosen stages need and checks topics and layouts. Close, or the end of Run, releases it.
@@ -92,6 +94,10 @@ func New(ctx context.Context, options Options) (*Pipeline, error) {
 		}
 		tasks = append(tasks, built...)
 	}
+	if err := p.watchRequests(ctx); err != nil {
+		p.Close()
+		return nil, err
+	}
 	p.runner = run.New(run.Options{Now: time.Now, Random: rand.Int64N, Log: options.Log}, tasks...)
 	return p, nil
 }
@@ -110,7 +116,9 @@ func (p *Pipeline) checkTopics(ctx context.Context) error {
 
 // Run steps the stages until ctx ends, lets each finish the unit of work it is in, and releases everything.
 func (p *Pipeline) Run(ctx context.Context) {
+	watched := p.requests.follow(ctx, p.runner)
 	p.runner.Run(ctx)
+	<-watched
 	p.Close()
 }
 
@@ -187,7 +195,10 @@ func (p *Pipeline) worker(ctx context.Context) ([]run.Task, error) {
 			Membership: membership, Now: time.Now, Random: rand.Int64N, Lane: lane, Lanes: lanes,
 			TakeOver: p.options.TakeOver, MaxBatch: p.options.MaxBatch, Log: p.options.Log,
 		})
-		tasks = append(tasks, run.Task{Stage: Worker, Partition: lane, Step: w.Step, Status: w.Status, Close: w.Close})
+		covers := func(partition int32) bool { return partition%lanes == lane }
+		tasks = append(tasks, run.Task{
+			Stage: Worker, Partition: lane, Step: w.Step, Status: w.Status, Covers: covers, Resume: w.Resume, Close: w.Close,
+		})
 	}
 	return tasks, nil
 }
@@ -212,7 +223,7 @@ func (p *Pipeline) relay(ctx context.Context) ([]run.Task, error) {
 	}
 	r, err := relay.New(relay.Options{
 		Outbox: outbox, Publisher: publisher, Holder: p.options.Holder, Partitions: p.output().Partitions, Now: time.Now,
-		DeliveryTimeout: timeout, LeaseTTL: 3 * timeout,
+		DeliveryTimeout: timeout, LeaseTTL: 3 * timeout, Random: rand.Int64N,
 		Stopped: func(s relay.Stop) {
 			p.options.Log.Error("partition stopped", "stage", Relay, "partition", s.Partition, "sequence", s.From, "reason", s.Reason, "detail", s.Detail)
 		},
@@ -227,7 +238,12 @@ func (p *Pipeline) relay(ctx context.Context) ([]run.Task, error) {
 			p.options.Log.Warn("relay lease not given up; it will expire", "error", err)
 		}
 	}
-	return []run.Task{{Stage: Relay, Step: r.Step, Status: r.Status, Close: release}}, nil
+	told := func(e *relay.PartitionError) {
+		p.options.Log.Warn("publication failed", "stage", Relay, "partition", e.Partition, "error", e)
+	}
+	step := func(ctx context.Context) (bool, time.Time, error) { return r.StepAlone(ctx, told) }
+	every := func(int32) bool { return true }
+	return []run.Task{{Stage: Relay, Step: step, Status: r.Status, Covers: every, Resume: r.Resume, Close: release}}, nil
 }
 
 func (p *Pipeline) view(ctx context.Context) ([]run.Task, error) {

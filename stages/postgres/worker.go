@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/worker"
 )
@@ -85,20 +86,25 @@ func (s *WorkerStore) Begin(ctx context.Context, partition int32, epoch, frontie
 func (u *workerUnit) lock(ctx context.Context) error {
 	var epoch, frontier int64
 	var stopped *string
+	mark.Hit("postgres.1 row lock comes first")
 	err := u.tx.QueryRow(ctx, workerLockSQL, u.partition).Scan(&epoch, &frontier, &u.outboxNext, &stopped)
 	switch {
 	case err != nil:
 		return classify(err)
 	case epoch != u.epoch:
+		mark.Hit("postgres.2 other epoch under the lock")
 		return fmt.Errorf("epoch is %d, not %d: %w", epoch, u.epoch, worker.ErrFenced)
 	case frontier != u.frontier:
 		return fmt.Errorf("frontier is %d, not %d: %w", frontier, u.frontier, worker.ErrFenced)
 	case stopped != nil:
-		return fmt.Errorf("stopped by %s: %w", *stopped, worker.ErrFenced)
+		return fmt.Errorf("%w by %s: %w", errStopped, *stopped, worker.ErrFenced)
 	default:
 		return nil
 	}
 }
+
+// errStopped marks a partition whose epoch and frontier are as expected, and which stopped for good.
+var errStopped = errors.New("stopped")
 
 func scanState(row pgx.Row, partition int32) (worker.PartitionState, error) {
 	state := worker.PartitionState{Partition: partition}

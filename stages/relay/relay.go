@@ -50,6 +50,10 @@ type Options struct {
 	Stopped func(Stop)
 	// Idle and Standby bound the waits for work and for another relay's lease.
 	Idle, Standby time.Duration
+	// Backoff is what a source partition waits by after a failed publication; fault.DefaultPolicy where it is zero.
+	Backoff fault.Policy
+	// Random returns a number in [0, n) and spreads these waits; nil spreads nothing.
+	Random func(n int64) int64
 }
 
 // Relay publishes the outbox of one namespace. Any number may run: one holds the lease, the others stand by. All but
@@ -59,11 +63,14 @@ type Relay struct {
 	lease   Lease
 	// last is the source partition served last.
 	last int32
-	// unsettled is set while messages of a failed Publish may still be on their way.
-	unsettled bool
+	// unsettled are the source partitions of which messages of a failed Publish may still be on their way.
+	unsettled map[int32]bool
+	// stalls are the source partitions whose last publication failed.
+	stalls map[int32]*fault.Stall
 
 	mu     sync.Mutex
-	status []run.Status // guarded by mu
+	status []run.Status       // guarded by mu
+	asked  map[int32]struct{} // guarded by mu: partitions that a person wants tried now
 }
 
 // Stage is the relay's name in status and log.
@@ -81,6 +88,9 @@ func (r *Relay) saw(positions []Position) {
 	all := make([]run.Status, 0, len(positions))
 	for _, p := range positions {
 		s := run.Status{Stage: Stage, Partition: p.Partition, Frontier: p.Sent, Epoch: r.lease.Term, Owner: r.options.Holder}
+		if p.Sent < p.End {
+			s.Stall = r.stalls[p.Partition]
+		}
 		if p.Stopped != "" {
 			s.Stall = &fault.Stall{Reason: p.Stopped}
 		}
@@ -116,7 +126,13 @@ func New(options Options) (*Relay, error) {
 	case o.Holder == "" || o.Partitions < 1:
 		return nil, fmt.Errorf("relay needs a holder and partitions, got %q and %d", o.Holder, o.Partitions)
 	}
-	return &Relay{options: o, last: -1}, nil
+	if o.Backoff == (fault.Policy{}) {
+		o.Backoff = fault.DefaultPolicy
+	}
+	if o.Random == nil {
+		o.Random = func(n int64) int64 { return n - 1 }
+	}
+	return &Relay{options: o, last: -1, unsettled: map[int32]bool{}, stalls: map[int32]*fault.Stall{}}, nil
 }
 
 func orDefault(set, otherwise time.Duration) time.Duration {
@@ -128,7 +144,8 @@ func orDefault(set, otherwise time.Duration) time.Duration {
 
 // Step does one bounded unit of work: it takes or renews the lease where that is due, or publishes and marks a run of one
 // source partition. progress asks for another Step at once, otherwise not before wake. An error is a fault to back off
-// from, unless its fault.Class is Stop: an output topic that is another one now, a publisher that breaks its contract.
+// from, unless it is a *PartitionError, which this relay backs off from itself while others go on, or its fault.Class is
+// Stop: an output topic that is another one now, a publisher that breaks its contract.
 // Neither losing the lease nor a damaged outbox is an error: the relay stands by, or persists that the source partition
 // stopped and serves the others.
 func (r *Relay) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
@@ -144,20 +161,22 @@ func (r *Relay) Step(ctx context.Context) (progress bool, wake time.Time, err er
 		return false, time.Time{}, fmt.Errorf("read relay positions: %w", err)
 	}
 	r.saw(positions)
-	position, pending := Pick(positions, r.last)
+	position, pending := Pick(r.ready(positions), r.last)
 	if !pending {
 		return false, r.options.Now().Add(r.options.Idle), nil
 	}
 	r.last = position.Partition
 	err = r.publish(ctx, position)
 	switch {
+	case err == nil:
+		delete(r.stalls, position.Partition)
 	case errors.Is(err, ErrLeaseLost):
 		mark.Hit("R17 mark refused")
 		r.lease = Lease{}
 	case errors.Is(err, ErrMoved):
 	case err != nil:
 		err = fmt.Errorf("relay source partition %d from sequence %d: %w", position.Partition, position.Sent, err)
-		return false, time.Time{}, classify(err)
+		return false, r.options.Now(), r.failed(position.Partition, err)
 	}
 	return true, time.Time{}, nil
 }
@@ -178,7 +197,7 @@ func (r *Relay) Holding() int64 { return r.lease.Term }
 func (r *Relay) Close(ctx context.Context) error {
 	lease := r.lease
 	r.lease = Lease{}
-	if lease.Term == 0 || r.unsettled {
+	if lease.Term == 0 || len(r.unsettled) > 0 {
 		return nil
 	}
 	if err := r.options.Outbox.Release(ctx, r.options.Holder, lease.Term); err != nil {
@@ -195,6 +214,7 @@ func (r *Relay) acquire(ctx context.Context, now time.Time) (wait time.Duration,
 		return 0, fmt.Errorf("acquire the relay lease: %w", err)
 	}
 	if !grant.Held {
+		clear(r.stalls)
 		r.standby()
 		return max(r.options.Idle, min(grant.Remaining, r.options.Standby)), nil
 	}
@@ -217,7 +237,7 @@ func (r *Relay) publish(ctx context.Context, position Position) error {
 	// It takes the delivery timeout at most.
 	ctx = context.WithoutCancel(ctx)
 	receipts, failure := Prefix(messages, r.options.Publisher.Publish(ctx, messages))
-	r.unsettled = failure != nil
+	r.settle(position.Partition, failure)
 	if len(receipts) > 0 {
 		err = r.options.Outbox.Mark(ctx, Mark{
 			Holder: r.options.Holder, Term: r.lease.Term,
@@ -229,7 +249,8 @@ func (r *Relay) publish(ctx context.Context, position Position) error {
 	}
 	if failure != nil {
 		mark.Hit("SC20 publication not acknowledged")
-		return fmt.Errorf("publish sequence %d: %w", position.Sent+int64(len(receipts)), failure)
+		failure = fmt.Errorf("publish sequence %d: %w", position.Sent+int64(len(receipts)), failure)
+		return &PartitionError{Partition: position.Partition, Err: failure}
 	}
 	return nil
 }
@@ -262,6 +283,7 @@ func (r *Relay) read(ctx context.Context, position Position) ([]Envelope, error)
 }
 
 func (r *Relay) messages(envelopes []Envelope) []broker.Message {
+	mark.Hit("relay.1 sent as stored")
 	messages := make([]broker.Message, 0, len(envelopes))
 	for _, e := range envelopes {
 		messages = append(messages, broker.Message{

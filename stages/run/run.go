@@ -25,8 +25,20 @@ type Task struct {
 	Classify func(err error) fault.Class
 	// Status returns what the stage knows of its partitions, from any goroutine; nil shows the task alone.
 	Status func() []Status
+	// Covers reports whether the task works on a partition of its stage; nil is Partition alone.
+	Covers func(partition int32) bool
+	// Resume tells the stage, from any goroutine, that its next Step is to try a partition at once; nil does nothing.
+	Resume func(partition int32)
 	// Close releases what the stage holds, after its last Step; nil does nothing.
 	Close func()
+}
+
+// covers reports whether the task works on a partition.
+func (t *Task) covers(partition int32) bool {
+	if t.Covers != nil {
+		return t.Covers(partition)
+	}
+	return t.Partition == partition
 }
 
 // Options are the parts of a Runner.
@@ -91,16 +103,21 @@ func (r *Runner) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// Resume makes the tasks of a stage try again now, stopped ones included (R36). It reports whether there are any.
+// Resume makes the tasks that work on a partition of a stage try it now, stopped ones included (R36): one that stopped
+// for a reason that stands stops again. It reports whether there are any.
 func (r *Runner) Resume(stage string, partition int32) bool {
 	found := false
 	for _, l := range r.loops {
-		if l.task.Stage == stage && l.task.Partition == partition {
-			found = true
-			select {
-			case l.resume <- struct{}{}:
-			default: // already asked
-			}
+		if l.task.Stage != stage || !l.task.covers(partition) {
+			continue
+		}
+		found = true
+		if l.task.Resume != nil {
+			l.task.Resume(partition)
+		}
+		select {
+		case l.resume <- struct{}{}:
+		default: // already asked
 		}
 	}
 	return found

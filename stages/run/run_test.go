@@ -142,3 +142,34 @@ func TestStatusJSON(t *testing.T) {
 		t.Errorf("at the end: %+v", s)
 	}
 }
+
+// TestR36ResumeFindsThePartition: a resume reaches the task that works on the partition, whatever the task is called, tells
+// it which partition, and wakes it from the longest wait; nobody else is woken.
+func TestR36ResumeFindsThePartition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var woken [2]atomic.Int64
+		var asked [2]atomic.Int64
+		lane := func(n int32) Task {
+			return Task{
+				Stage: "worker", Partition: n,
+				Covers: func(partition int32) bool { return partition%2 == n },
+				Resume: func(partition int32) { asked[n].Store(int64(partition)) },
+				Step: func(context.Context) (bool, time.Time, error) {
+					woken[n].Add(1)
+					return false, time.Now().Add(time.Hour), nil
+				},
+			}
+		}
+		r := New(options(), lane(0), lane(1))
+		end := start(r)
+		synctest.Wait()
+		if r.Resume("view", 1) || !r.Resume("worker", 5) {
+			t.Error("resume names the wrong stage or partition")
+		}
+		synctest.Wait()
+		if woken[0].Load() != 1 || woken[1].Load() != 2 || asked[0].Load() != 0 || asked[1].Load() != 5 {
+			t.Errorf("woken %d and %d times, asked for %d and %d", woken[0].Load(), woken[1].Load(), asked[0].Load(), asked[1].Load())
+		}
+		end()
+	})
+}

@@ -120,7 +120,8 @@ type Worker struct {
 	lagNext time.Time
 
 	mu     sync.Mutex
-	status []run.Status
+	status []run.Status       // guarded by mu
+	asked  map[int32]struct{} // guarded by mu: partitions that a person wants tried now
 }
 
 // New returns a Worker that owns nothing yet.
@@ -141,6 +142,7 @@ func (w *Worker) Step(ctx context.Context) (progress bool, wake time.Time, err e
 		return false, time.Time{}, err
 	}
 	w.adopt()
+	w.resumed()
 	p, wake := w.due()
 	if p == nil {
 		w.publish()

@@ -14,6 +14,7 @@ import (
 	"amends.dev/amends/internal/cli/oracle"
 	"amends.dev/amends/internal/cli/plan"
 	"amends.dev/amends/internal/cli/replay"
+	"amends.dev/amends/internal/cli/resume"
 	"amends.dev/amends/internal/cli/run"
 	"amends.dev/amends/internal/cli/sim"
 	"amends.dev/amends/internal/cli/simulate"
@@ -36,7 +37,7 @@ func verbs(a *app.App) []group {
 		{"Declare a namespace:", []*cobra.Command{validate.New(a), plan.New(a), apply.New(a)}},
 		{"Run the pipeline:", []*cobra.Command{generate.New(a), run.New(a), status.New(a)}},
 		{"Check results:", []*cobra.Command{verify.New(a), export.New(a), oracle.New(a), simulate.New(a), sim.New(a), conformance.New(a)}},
-		{"Recover:", []*cobra.Command{replay.New(a)}},
+		{"Recover:", []*cobra.Command{replay.New(a), resume.New(a)}},
 		{"Look at what is kept:", []*cobra.Command{get.New(), describe.New()}},
 	}
 }

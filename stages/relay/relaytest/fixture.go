@@ -9,6 +9,7 @@ import (
 
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/relay"
 	"amends.dev/amends/stages/view"
 	"amends.dev/amends/stages/view/viewtest"
@@ -54,13 +55,15 @@ type fixture struct {
 	namespace *manifests.Namespace
 	log       *viewtest.Log
 	now       time.Time
+	// backoff is that of the relays: none unless a test is about it.
+	backoff fault.Policy
 	// maxEnvelopes bounds the units of work of the relays; 0 takes the default.
 	maxEnvelopes int
 }
 
 func newFixture(t *testing.T, open func(*testing.T) Harness) *fixture {
 	t.Helper()
-	f := &fixture{Harness: open(t), namespace: viewtest.Namespace(), log: viewtest.NewLog(), now: time.Unix(0, 0)}
+	f := &fixture{Harness: open(t), namespace: viewtest.Namespace(), log: viewtest.NewLog(), now: time.Unix(0, 0), backoff: fault.Policy{Attempts: 1}}
 	f.faulty = &Faulty{Outbox: f.Outbox}
 	return f
 }
@@ -86,6 +89,7 @@ func (f *fixture) relay(t *testing.T, holder string, publisher broker.Publisher)
 	r, err := relay.New(relay.Options{
 		Outbox: f.faulty, Publisher: publisher, Holder: holder, Partitions: f.namespace.Spec.Output.Partitions,
 		Now: func() time.Time { return f.now }, DeliveryTimeout: deliveryTimeout, LeaseTTL: leaseTTL,
+		Backoff:      f.backoff,
 		MaxEnvelopes: f.maxEnvelopes,
 	})
 	if err != nil {

@@ -1,0 +1,67 @@
+package pipeline
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"amends.dev/amends/stages/postgres"
+	"amends.dev/amends/stages/run"
+)
+
+// requestInterval is how often a running process looks for requests to try something again. It bounds how long resume
+// takes to be heard, wherever the process runs.
+const requestInterval = time.Second
+
+// requests are what people asked the stages of a namespace to try again (R36), as far as this process has seen them.
+type requests struct {
+	pool *postgres.Pool
+	seen map[postgres.ResumeTarget]int64
+	log  *slog.Logger
+}
+
+// watchRequests notes which requests there are already: those are of earlier processes.
+func (p *Pipeline) watchRequests(ctx context.Context) error {
+	pool, err := p.state(ctx, "requests", 1)
+	if err != nil {
+		return err
+	}
+	p.requests = &requests{pool: pool, log: p.options.Log}
+	p.requests.seen, err = postgres.ResumeRequests(ctx, pool)
+	return err
+}
+
+// follow passes requests on to the stages until ctx ends; the channel is closed then. What cannot be read now is read the
+// next time: the stages themselves show that the database is away.
+func (r *requests) follow(ctx context.Context, runner *run.Runner) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(requestInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				r.pass(ctx, runner)
+			}
+		}
+	}()
+	return done
+}
+
+// pass passes on what was asked since the last time.
+func (r *requests) pass(ctx context.Context, runner *run.Runner) {
+	asked, err := postgres.ResumeRequests(ctx, r.pool)
+	if err != nil {
+		r.log.Debug("requests unread", "error", err)
+		return
+	}
+	for target, count := range asked {
+		if count > r.seen[target] && runner.Resume(target.Stage, target.Partition) {
+			r.log.Info("asked to try again", "stage", target.Stage, "partition", target.Partition)
+		}
+	}
+	r.seen = asked
+}
