@@ -10,7 +10,6 @@ import (
 
 	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
-	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/verify"
 )
 
@@ -121,38 +120,4 @@ func stockKeys(ctx context.Context, tx pgx.Tx, schema string) ([]manifests.Stock
 	}
 	return collect(stream(ctx, tx, "the stock keys of "+schema, scan,
 		`SELECT item, location, opening_balance, reorder_threshold FROM `+table(schema, "stock_key")+` ORDER BY key_id`))
-}
-
-// Lease implements verify.State. Whether a lease has expired is judged by the database's clock.
-func (d *DB) Lease(ctx context.Context, sourceTopicID string) (boundary.Lease, error) {
-	var l boundary.Lease
-	sql := `SELECT holder, term, stop_requested, NOT released AND expires_at > now() FROM ` +
-		table(catalogSchema, "writer_lease") + ` WHERE source_topic_id = $1`
-	err := d.pool.QueryRow(ctx, sql, sourceTopicID).Scan(&l.Holder, &l.Term, &l.StopRequested, &l.Held)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return boundary.Lease{}, nil
-	case denied(err):
-		return boundary.Lease{Unreadable: true}, nil
-	case err != nil:
-		return l, fmt.Errorf("read the writer lease: %w", err)
-	}
-	return l, nil
-}
-
-// RequestStop implements verify.State; it needs the verifier role's right to update writer_lease.
-func (d *DB) RequestStop(ctx context.Context, sourceTopicID string, term int64) error {
-	err := pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{AccessMode: pgx.ReadWrite}, func(tx pgx.Tx) error {
-		sql := `UPDATE ` + table(catalogSchema, "writer_lease") +
-			` SET stop_requested = true WHERE source_topic_id = $1 AND term = $2 AND NOT released`
-		_, err := tx.Exec(ctx, sql, sourceTopicID, term)
-		return err
-	})
-	if denied(err) {
-		return fmt.Errorf("ask the writer to stop: %w: %w", verify.ErrDenied, err)
-	}
-	if err != nil {
-		return fmt.Errorf("ask the writer to stop: %w", err)
-	}
-	return nil
 }

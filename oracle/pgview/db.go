@@ -1,6 +1,7 @@
 // Package pgview is the judge's own view of Postgres: catalog, leases, progress, evidence and view rows, by SQL of its
-// own. Of the worker's tables it reads stock_key, partition_state, relay_state, key_state, quarantine and conflict only,
-// never its balances or authority (R23). Everything but RequestStop is read-only, and the session says so to the server.
+// own. Of the worker's tables it reads stock_key, partition_state, relay_state, key_state, quarantine, conflict and
+// owner_pending only, never its balances or authority (R23). Everything but the writer lease is read-only, and the session
+// says so to the server.
 package pgview
 
 import (
@@ -18,8 +19,8 @@ import (
 // catalogSchema is the schema of the catalog of all namespaces of one database.
 const catalogSchema = "amends"
 
-// maxConns is the size of the pool: a run reads one thing at a time.
-const maxConns = 2
+// maxConns is the size of the pool: a run reads one thing at a time, and renews its lease meanwhile.
+const maxConns = 3
 
 // SQLSTATE codes that have a meaning of their own here.
 const (

@@ -20,20 +20,21 @@ const keptBytes = 1 << 20
 // Progress implements verify.State. One statement reads it all, so that drain is judged on one state.
 func (d *DB) Progress(ctx context.Context, a *verify.Applied) (verify.Progress, error) {
 	n := int(a.Namespace.Spec.Source.Partitions)
-	p := verify.Progress{Worker: make([]int64, n), OutboxNext: fill(n, 1), SentThrough: fill(n, 1)}
+	p := verify.Progress{Worker: make([]int64, n), OutboxNext: fill(n, 1), SentThrough: fill(n, 1), Handled: make([]int64, n)}
 	type row struct {
 		partition                int32
 		worker, outbox, sent     int64
+		handled                  int64
 		stopReason, stopDetail   *string
 		stopOffset               *int64
 		relayReason, relayDetail *string
 	}
 	sql := `SELECT partition, s.next_offset, s.outbox_next, coalesce(r.sent_through, 1),
-			s.stop_reason, s.stop_offset, s.stop_detail, r.stop_reason, r.stop_detail
+			s.accepted + s.rejected, s.stop_reason, s.stop_offset, s.stop_detail, r.stop_reason, r.stop_detail
 		FROM ` + table(a.StateSchema, "partition_state") + ` s LEFT JOIN ` + table(a.StateSchema, "relay_state") + ` r USING (partition)
 		ORDER BY partition`
 	scan := func(rows pgx.Rows, r *row) error {
-		return rows.Scan(&r.partition, &r.worker, &r.outbox, &r.sent,
+		return rows.Scan(&r.partition, &r.worker, &r.outbox, &r.sent, &r.handled,
 			&r.stopReason, &r.stopOffset, &r.stopDetail, &r.relayReason, &r.relayDetail)
 	}
 	for r, err := range stream(ctx, d.pool, "the worker's progress", scan, sql) {
@@ -44,6 +45,7 @@ func (d *DB) Progress(ctx context.Context, a *verify.Applied) (verify.Progress, 
 			return p, fmt.Errorf("read the worker's progress: partition %d of a topic with %d", r.partition, n)
 		}
 		p.Worker[r.partition], p.OutboxNext[r.partition], p.SentThrough[r.partition] = r.worker, r.outbox, r.sent
+		p.Handled[r.partition] = r.handled
 		if r.stopReason != nil {
 			p.Stops = append(p.Stops, boundary.Stop{Phase: boundary.PhaseWorker, Partition: r.partition,
 				Offset: orZero(r.stopOffset), Reason: *r.stopReason, Detail: orZero(r.stopDetail)})

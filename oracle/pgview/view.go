@@ -35,8 +35,12 @@ func (d *DB) ViewProgress(ctx context.Context, a *verify.Applied) ([]int64, []bo
 		s.Phase = boundary.PhaseView
 		return rows.Scan(&s.Partition, &s.Offset, &s.Reason, &s.Detail)
 	}
+	// A partition that is stopped stays so, also where the row that says why is gone (R18, R36).
 	stops, err := collect(stream(ctx, d.pool, "the view's protocol violations", scan,
-		`SELECT partition, output_offset, reason, detail FROM `+table(a.ViewSchema, "protocol_violation")+` ORDER BY partition`))
+		`SELECT partition, coalesce(v.output_offset, p.next_offset), coalesce(v.reason, 'stopped'),
+			coalesce(v.detail, 'the row of protocol_violation that says why is not there')
+		FROM `+table(a.ViewSchema, "protocol_violation")+` v FULL JOIN `+table(a.ViewSchema, "view_progress")+` p USING (partition)
+		WHERE v.partition IS NOT NULL OR p.stopped ORDER BY partition`))
 	return frontiers, stops, err
 }
 

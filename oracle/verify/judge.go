@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/compare"
 	"amends.dev/amends/oracle/engine"
@@ -19,46 +20,102 @@ const progressEvery = 100_000
 
 // findings are the outcome of scan and comparison.
 type findings struct {
-	records    int64
+	records int64
+	// visible counts the records by partition.
+	visible    []int64
 	projection *projection.Projection
 	rejected   []compare.Rejected
 	rejections []report.Rejection
-	collector  *compare.Collector
+	// payloads are the contradicting payloads of each conflict.
+	payloads  map[projection.Conflict][]report.Payload
+	collector *compare.Collector
 }
 
 // judgeHistory recomputes the source through H and compares; false ends the run, for the reason then in the report.
 func (v *run) judgeHistory(ctx context.Context) bool {
 	v.enter(boundary.PhaseScan, "")
+	if !v.snapshotFits() {
+		return false
+	}
 	found, err := v.scan(ctx)
 	if err != nil {
 		v.failed(boundary.PhaseScan, err)
 		return false
 	}
+	if !v.handledAll(found) {
+		return false
+	}
 	v.enter(boundary.PhaseCompare, fmt.Sprintf("%d records read", found.records))
 	v.found = found
 	if err := v.compare(ctx, found); err != nil {
-		v.fail(boundary.PhaseCompare, err)
+		v.failed(boundary.PhaseCompare, err)
 		return false
 	}
 	return len(v.report.Incomplete) == 0
 }
 
-// scan has the engine compute the history through H, and identifies the rejected records.
+// snapshotFits says whether a snapshot that is to be judged holds exactly the history of the boundary (R22).
+func (v *run) snapshotFits() bool {
+	s, result := v.deps.Snapshot, v.machine.Result()
+	if s == nil {
+		return true
+	}
+	for _, differs := range []struct {
+		what       string
+		have, want any
+		equal      bool
+	}{
+		{"topic ID", s.TopicID, result.SourceID, s.TopicID == result.SourceID},
+		{"starts", s.Starts, result.SourceStarts, slices.Equal(s.Starts, result.SourceStarts)},
+		{"ends", s.Ends, result.H, slices.Equal(s.Ends, result.H)},
+	} {
+		if !differs.equal {
+			mark.Hit("R22 snapshot of another history")
+			v.incomplete(boundary.PhaseScan, false, fmt.Sprintf("snapshot %s does not hold the history of the boundary: its %s: %v, the boundary's: %v; export it anew",
+				s.Name, differs.what, differs.have, differs.want))
+		}
+	}
+	return len(v.report.Incomplete) == 0
+}
+
+// handledAll says whether the topic still has every record that the worker has decided. A retained start of 0 does not
+// prove that: a topic that was compacted for a while has lost records in between (S10).
+func (v *run) handledAll(found *findings) bool {
+	for p, handled := range v.handled {
+		if seen := found.visible[p]; handled > seen {
+			mark.Hit("S10 history destroyed in between")
+			v.incomplete(boundary.PhaseScan, false, fmt.Sprintf(
+				"partition %d: the worker has decided %d records and the topic has %d of them: history was destroyed", p, handled, seen))
+		}
+	}
+	return len(v.report.Incomplete) == 0
+}
+
+// history reads a part of the source: of the snapshot where one is judged, else of the topic.
+func (v *run) history(r boundary.Range) engine.History {
+	if v.deps.Snapshot != nil {
+		return v.deps.Snapshot.History(r)
+	}
+	return v.deps.Topics.History(r)
+}
+
+// scan has the engine compute the history through H, and identifies the records behind its diagnostics.
 func (v *run) scan(ctx context.Context) (*findings, error) {
 	result := v.machine.Result()
 	whole := boundary.Range{
 		Topic: v.applied.Namespace.Spec.Source.Topic, TopicID: result.SourceID, From: result.SourceStarts, To: result.H,
 	}
-	found := &findings{}
+	found := &findings{visible: make([]int64, len(whole.To))}
 	var broken error
 	history := func(ctx context.Context) iter.Seq2[engine.Record, error] {
 		return func(yield func(engine.Record, error) bool) {
 			found.records, broken = 0, nil
-			for record, err := range v.deps.Topics.History(whole)(ctx) {
+			clear(found.visible)
+			for record, err := range v.history(whole)(ctx) {
 				if err != nil {
 					broken = err
-				} else if found.records++; found.records%progressEvery == 0 {
-					v.tell(fmt.Sprintf("%d records read", found.records))
+				} else {
+					v.count(found, record.Partition)
 				}
 				if !yield(record, err) {
 					return
@@ -74,63 +131,24 @@ func (v *run) scan(ctx context.Context) (*findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return found, v.identifyRejected(ctx, whole, found)
+	return found, v.identify(ctx, whole, found)
 }
 
-// identifyRejected reads the rejected records once more, from the first to the last of each partition: only now is it
-// known which they are, and their bytes are compared with the quarantine's.
-func (v *run) identifyRejected(ctx context.Context, whole boundary.Range, found *findings) error {
-	rejections := found.projection.Rejections
-	if len(rejections) == 0 {
-		return nil
+// count counts a record read.
+func (v *run) count(found *findings, partition int32) {
+	if int(partition) < len(found.visible) {
+		found.visible[partition]++
 	}
-	part := whole
-	part.From, part.To = slices.Clone(whole.To), slices.Clone(whole.To) // empty in partitions without a rejection
-	reasons := make(map[boundary.Coordinates]string, len(rejections))
-	for _, r := range rejections {
-		p := r.Partition
-		reasons[boundary.Coordinates{Partition: p, Offset: r.Offset}] = r.Reason
-		part.From[p], part.To[p] = min(part.From[p], r.Offset), r.Offset+1
+	if found.records++; found.records%progressEvery == 0 {
+		v.tell(fmt.Sprintf("%d records read", found.records))
 	}
-	for record, err := range v.deps.Topics.History(part)(ctx) {
-		if err != nil {
-			return err
-		}
-		reason, ok := reasons[boundary.Coordinates{Partition: record.Partition, Offset: record.Offset}]
-		if !ok {
-			continue
-		}
-		found.rejected = append(found.rejected, compare.Rejected{
-			Partition: record.Partition, Offset: record.Offset, TopicID: whole.TopicID, Reason: reason,
-			Key: Blob(record.Key), Value: Blob(record.Value),
-		})
-		found.rejections = append(found.rejections, report.Rejection{
-			Partition: record.Partition, Offset: record.Offset, Reason: reason,
-			Fingerprint: report.Fingerprint(record.Key, record.Value),
-		})
-	}
-	if len(found.rejected) != len(rejections) {
-		return fmt.Errorf("%d records were rejected, %d of them were found again", len(rejections), len(found.rejected))
-	}
-	slices.SortFunc(found.rejected, compare.OrderRejected)
-	slices.SortFunc(found.rejections, func(a, b report.Rejection) int {
-		return compare.OrderCoordinates(a.Partition, a.Offset, b.Partition, b.Offset)
-	})
-	return nil
 }
 
-// Blob identifies raw bytes by length and digest; nil is null.
-func Blob(b []byte) compare.Blob {
-	if b == nil {
-		return compare.Blob{Length: -1}
-	}
-	return compare.Blob{Length: int64(len(b)), SHA256: digestHex(b)}
-}
-
-// failed sorts why a phase ended: a history that is not there makes the boundary incomplete, anything else is a failure.
+// failed sorts why a phase ended: a history that is not there, or an answer that did not come in time, makes the boundary
+// incomplete; anything else is a failure.
 func (v *run) failed(phase boundary.Phase, err error) {
 	changed := errors.Is(err, boundary.ErrTopicChanged) || errors.Is(err, boundary.ErrHistoryLost)
-	if changed || errors.Is(err, boundary.ErrStalled) {
+	if changed || errors.Is(err, boundary.ErrStalled) || errors.Is(err, errLate) {
 		v.incomplete(phase, !changed, oneLine(err))
 		return
 	}
@@ -139,34 +157,61 @@ func (v *run) failed(phase boundary.Phase, err error) {
 
 // compare compares stable snapshots of view and evidence with the projection.
 func (v *run) compare(ctx context.Context, found *findings) error {
-	p := found.projection
-	c := compare.NewCollector(v.options.Limit, compare.Uncertified(p))
+	c := compare.NewCollector(v.options.Limit, compare.Uncertified(found.projection))
+	for _, k := range v.scope {
+		c.Follow(k)
+	}
 	found.collector = c
-	err := v.deps.View.Snapshot(ctx, v.applied, func(view ViewSnapshot) error {
-		frontiers, err := view.Frontiers(ctx)
-		if err != nil {
-			return err
-		}
-		for i, o := range v.machine.Result().O {
-			if frontiers[i] < o {
-				v.incomplete(boundary.PhaseCompare, true,
-					fmt.Sprintf("the view frontier of partition %d went back to %d, below O %d", i, frontiers[i], o))
-				return nil
-			}
-		}
-		return errors.Join(
-			c.Balances(compare.Slice(p.Balances), view.Balances(ctx)),
-			c.Alerts(compare.Slice(p.Alerts), view.Alerts(ctx)),
-			c.Statuses(compare.Slice(p.Statuses), view.Statuses(ctx)))
+	waiting, p := v.patient(ctx, "a snapshot of the view")
+	defer p.end()
+	err := v.deps.View.Snapshot(waiting, v.applied, func(view ViewSnapshot) error {
+		return v.compareView(waiting, p, found, view)
 	})
 	if err != nil || len(v.report.Incomplete) > 0 {
+		return cause(waiting, err)
+	}
+	p.await("a snapshot of the evidence")
+	return cause(waiting, v.deps.State.Evidence(waiting, v.applied, func(evidence Evidence) error {
+		return errors.Join(
+			c.Quarantine(compare.Slice(found.rejected), awaited(p, "the quarantine", evidence.Quarantine(waiting))),
+			c.Conflicts(compare.Slice(allConflicts(found.projection)), awaited(p, "the conflict evidence", evidence.Conflicts(waiting))))
+	}))
+}
+
+// compareView compares one snapshot of the view.
+func (v *run) compareView(ctx context.Context, p *patience, found *findings, view ViewSnapshot) error {
+	frontiers, err := view.Frontiers(ctx)
+	if err != nil {
 		return err
 	}
-	return v.deps.State.Evidence(ctx, v.applied, func(evidence Evidence) error {
-		return errors.Join(
-			c.Quarantine(compare.Slice(found.rejected), evidence.Quarantine(ctx)),
-			c.Conflicts(compare.Slice(allConflicts(p)), evidence.Conflicts(ctx)))
-	})
+	for i, o := range v.machine.Result().O {
+		if frontiers[i] < o {
+			v.incomplete(boundary.PhaseCompare, true,
+				fmt.Sprintf("the view frontier of partition %d went back to %d, below O %d", i, frontiers[i], o))
+			return nil
+		}
+	}
+	c, want := found.collector, found.projection
+	err = errors.Join(
+		c.Balances(compare.Slice(want.Balances), awaited(p, "the view's balances", view.Balances(ctx))),
+		c.Alerts(compare.Slice(want.Alerts), awaited(p, "the view's alerts", view.Alerts(ctx))),
+		c.Statuses(compare.Slice(want.Statuses), awaited(p, "the view's statuses", view.Statuses(ctx))))
+	inside, ok := view.(Internals)
+	if err != nil || !ok {
+		return err
+	}
+	return errors.Join(
+		c.Keys(compare.Slice(v.configured()), awaited(p, "the view's stock keys", inside.Keys(ctx))),
+		c.Guards(awaited(p, "the view's guards", inside.Guards(ctx))))
+}
+
+// configured are the configured stock keys, sorted by bytes, as manifests.Spec holds them.
+func (v *run) configured() []compare.Key {
+	keys := make([]compare.Key, 0, len(v.applied.Namespace.Spec.StockKeys))
+	for _, k := range v.applied.Namespace.Spec.StockKeys {
+		keys = append(keys, compare.Key{Item: k.Item, Location: k.Location})
+	}
+	return keys
 }
 
 // allConflicts is every conflict of a projection, ambiguous and superseded, sorted.
@@ -198,19 +243,26 @@ func (f *findings) fill(r *report.Report) {
 	c.Balances, c.Alerts = f.collector.Tally(compare.FamilyBalance), f.collector.Tally(compare.FamilyAlert)
 	c.Statuses, c.Quarantine = f.collector.Tally(compare.FamilyStatus), f.collector.Tally(compare.FamilyQuarantine)
 	c.ConflictRows = f.collector.Tally(compare.FamilyConflict)
+	c.Keys, c.Guards = f.collector.Tally(compare.FamilyKey), f.collector.Tally(compare.FamilyGuard)
 }
 
 // fillConflicts enters the oracle's conflicts into the report.
 func (f *findings) fillConflicts(r *report.Report) {
-	addConflicts(r, ambiguous(f.projection), report.Ambiguous)
-	addConflicts(r, f.projection.SupersededConflicts, report.Superseded)
+	addConflicts(r, ambiguous(f.projection), report.Ambiguous, f.payloads)
+	addConflicts(r, f.projection.SupersededConflicts, report.Superseded, f.payloads)
 }
 
-// addConflicts lists and counts conflicts of one state.
-func addConflicts(r *report.Report, conflicts []projection.Conflict, state string) {
+// addConflicts lists and counts conflicts of one state, with their payloads where these are known.
+func addConflicts(r *report.Report, conflicts []projection.Conflict, state string, payloads map[projection.Conflict][]report.Payload) {
 	blocked := map[compare.Key]bool{}
 	for _, c := range conflicts {
-		r.Conflicts = append(r.Conflicts, report.Conflict{Item: c.Item, Location: c.Location, TxnID: c.TxnID, Revision: c.Revision, State: state})
+		known := payloads[c]
+		if known == nil {
+			known = []report.Payload{}
+		}
+		r.Conflicts = append(r.Conflicts, report.Conflict{
+			Item: c.Item, Location: c.Location, TxnID: c.TxnID, Revision: c.Revision, State: state, Payloads: known,
+		})
 		blocked[compare.Key{Item: c.Item, Location: c.Location}] = true
 	}
 	if state == report.Ambiguous {

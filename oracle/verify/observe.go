@@ -9,22 +9,22 @@ import (
 
 // observe sees what the machine asks for. Every request is bounded by the phase's timeout.
 func (v *run) observe(ctx context.Context, want boundary.Want) (boundary.Observation, error) {
-	bounded, cancel := context.WithTimeout(ctx, v.options.Timeout)
-	defer cancel()
-	o := boundary.Observation{StopDenied: v.stopDenied}
+	o := boundary.Observation{StopDenied: v.stopDenied, AcquireDenied: v.acquireDenied}
 	var err error
-	if o.Pipeline, err = v.pipeline(bounded); err != nil {
+	if o.Pipeline, err = v.pipeline(ctx); err != nil {
 		return o, err
 	}
 	switch want {
 	case boundary.WantLease:
-		err = v.observeLease(bounded, &o)
+		err = v.observeLease(ctx, &o)
 	case boundary.WantSource:
-		o.Source, err = v.deps.Topics.Describe(bounded, v.applied.Namespace.Spec.Source.Topic)
+		if o.Source, err = v.describe(ctx, v.applied.Namespace.Spec.Source.Topic); err == nil {
+			err = v.observeOutput(ctx, &o)
+		}
 	case boundary.WantOutput:
-		err = v.observeOutput(bounded, &o)
+		err = v.observeOutput(ctx, &o)
 	case boundary.WantRecheck:
-		err = v.observeAgain(bounded, &o)
+		err = v.observeAgain(ctx, &o)
 	case boundary.WantTail:
 		o.Tail, err = v.tail(ctx)
 	case boundary.WantPipeline, boundary.WantNothing:
@@ -34,47 +34,54 @@ func (v *run) observe(ctx context.Context, want boundary.Want) (boundary.Observa
 
 // pipeline reads the durable progress of worker, relay and view.
 func (v *run) pipeline(ctx context.Context) (*boundary.Pipeline, error) {
-	progress, err := v.deps.State.Progress(ctx, v.applied)
-	if err != nil {
-		return nil, err
-	}
-	view, violations, err := v.deps.View.ViewProgress(ctx, v.applied)
-	if err != nil {
-		return nil, err
-	}
-	return &boundary.Pipeline{
-		Worker: progress.Worker, OutboxNext: progress.OutboxNext, SentThrough: progress.SentThrough,
-		View: view, Stops: append(progress.Stops, violations...),
-	}, nil
+	p := &boundary.Pipeline{}
+	err := v.ask(ctx, "the progress of the stages", func(ctx context.Context) error {
+		progress, err := v.deps.State.Progress(ctx, v.applied)
+		if err != nil {
+			return err
+		}
+		view, violations, err := v.deps.View.ViewProgress(ctx, v.applied)
+		v.handled = progress.Handled
+		p.Worker, p.OutboxNext, p.SentThrough = progress.Worker, progress.OutboxNext, progress.SentThrough
+		p.View, p.Stops = view, append(progress.Stops, violations...)
+		return err
+	})
+	return p, err
 }
 
-// observeLease reads the writer lease.
-func (v *run) observeLease(ctx context.Context, o *boundary.Observation) error {
-	lease, err := v.deps.State.Lease(ctx, v.applied.SourceTopicID)
-	o.Lease = &lease
-	return err
+// describe asks the broker about one topic; nil where it does not exist. A broker that does not answer in time is a
+// failure of the infrastructure.
+func (v *run) describe(ctx context.Context, topic string) (*boundary.Topic, error) {
+	bounded, cancel := context.WithTimeout(ctx, v.options.Timeout)
+	defer cancel()
+	return v.deps.Topics.Describe(bounded, topic)
 }
 
 // observeOutput describes the output topic and remembers it for the tail.
 func (v *run) observeOutput(ctx context.Context, o *boundary.Observation) (err error) {
-	o.Output, err = v.deps.Topics.Describe(ctx, v.applied.Namespace.Spec.Output.Topic)
+	o.Output, err = v.describe(ctx, v.applied.Namespace.Spec.Output.Topic)
 	v.output = o.Output
 	return err
 }
 
 // observeAgain sees everything that must not have moved.
 func (v *run) observeAgain(ctx context.Context, o *boundary.Observation) error {
-	if err := v.observeLease(ctx, o); err != nil {
+	err := v.ask(ctx, "the catalog", func(ctx context.Context) error {
+		lease, err := v.deps.State.Lease(ctx, v.applied.SourceTopicID)
+		if err != nil {
+			return err
+		}
+		o.Lease = &lease
+		identity, err := v.deps.State.Identity(ctx, v.applied.Name)
+		if err == nil && identity != v.applied.Identity {
+			o.Changed = fmt.Sprintf("the catalog now says %+v, at the start it said %+v", identity, v.applied.Identity)
+		}
 		return err
-	}
-	identity, err := v.deps.State.Identity(ctx, v.applied.Name)
+	})
 	if err != nil {
 		return err
 	}
-	if identity != v.applied.Identity {
-		o.Changed = fmt.Sprintf("the catalog now says %+v, at the start it said %+v", identity, v.applied.Identity)
-	}
-	if o.Source, err = v.deps.Topics.Describe(ctx, v.applied.Namespace.Spec.Source.Topic); err != nil {
+	if o.Source, err = v.describe(ctx, v.applied.Namespace.Spec.Source.Topic); err != nil {
 		return err
 	}
 	return v.observeOutput(ctx, o)

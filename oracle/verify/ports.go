@@ -25,6 +25,8 @@ var (
 	ErrDenied = errors.New("permission denied")
 	// ErrRefused is wrapped by errors that mean: this namespace cannot be judged in this way (exit code 5).
 	ErrRefused = errors.New("refused")
+	// ErrScope is wrapped where a key of the scope is not configured (exit code 2).
+	ErrScope = errors.New("not in the namespace")
 )
 
 // Identity is what the catalog recorded when the namespace was applied.
@@ -52,7 +54,9 @@ type Applied struct {
 // Progress is what worker and relay of a namespace have durably done. Vectors are indexed by source partition.
 type Progress struct {
 	Worker, OutboxNext, SentThrough []int64
-	Stops                           []boundary.Stop
+	// Handled counts the records that the worker has decided; nil where that is not known.
+	Handled []int64
+	Stops   []boundary.Stop
 }
 
 // State is the database of catalog and processing state. Only RequestStop writes.
@@ -73,6 +77,20 @@ type State interface {
 	Ambiguous(ctx context.Context, a *Applied) ([]projection.Conflict, error)
 	// Evidence calls read with one stable snapshot of the evidence.
 	Evidence(ctx context.Context, a *Applied, read func(Evidence) error) error
+}
+
+// Writers keeps the writers of a source topic out for as long as a run lasts, and knows what intake has still to write
+// (R22). It needs the verifier role; errors wrap ErrDenied where this one may not.
+type Writers interface {
+	// Acquire takes the lease under a new term where it is free, expired or the holder's already; where another one's runs it
+	// does nothing.
+	Acquire(ctx context.Context, sourceTopicID, holder string, ttl time.Duration) error
+	// Renew extends a lease that is still the holder's.
+	Renew(ctx context.Context, sourceTopicID, holder string, ttl time.Duration) error
+	// Release gives a lease up that is still the holder's.
+	Release(ctx context.Context, sourceTopicID, holder string) error
+	// Pending counts the effects of intake that are not in the source topic yet; nil where the namespace keeps none.
+	Pending(ctx context.Context, a *Applied) (*boundary.Pending, error)
 }
 
 // Evidence is a stable snapshot of durable evidence. Its sequences are read one after the other.
@@ -111,12 +129,31 @@ type ViewSnapshot interface {
 	Statuses(ctx context.Context) iter.Seq2[projection.Status, error]
 }
 
+// Internals are what a ViewSnapshot may show of a view's inside beside what users read (S7).
+type Internals interface {
+	// Keys are the stock keys that the view can name, sorted by the bytes of item, then location.
+	Keys(ctx context.Context) iter.Seq2[compare.Key, error]
+	// Guards are the rows whose guard cannot be right, in any order.
+	Guards(ctx context.Context) iter.Seq2[compare.Guard, error]
+}
+
 // Topics is the broker, seen by a consumer of the oracle's own.
 type Topics interface {
 	// Describe returns nil without an error where the topic does not exist.
 	Describe(ctx context.Context, topic string) (*boundary.Topic, error)
 	// History reads a range under read_committed; see source.Client.
 	History(r boundary.Range) engine.History
+}
+
+// Snapshot is an exported history that is judged in place of the topic (R22).
+type Snapshot struct {
+	// Name is how reports call it.
+	Name string
+	// TopicID, Starts and Ends are those of the history that it holds; they must be the boundary's.
+	TopicID      string
+	Starts, Ends []int64
+	// History reads a part of it, as Topics.History does. Its errors name the damaged file.
+	History func(r boundary.Range) engine.History
 }
 
 // Clock is the passage of time.
@@ -132,6 +169,12 @@ type Deps struct {
 	State  State
 	View   View
 	Topics Topics
+	// Writers, where not nil, excludes the writers during the run; otherwise the lease is only looked at.
+	Writers Writers
+	// Holder is this run's name in the writer lease, which no other process has; empty: the lease is only looked at.
+	Holder string
+	// Snapshot, where not nil, is judged in place of the source topic.
+	Snapshot *Snapshot
 	// Engines are tried in this order where the engine is chosen automatically.
 	Engines []engine.Engine
 	Clock   Clock
@@ -154,6 +197,8 @@ const (
 	DefaultPoll    = 200 * time.Millisecond
 	DefaultSettle  = 500 * time.Millisecond
 	DefaultLimit   = 100
+	// LeaseTTL is how long the writer lease is held at a time: a run that is killed keeps the writers out for as long.
+	LeaseTTL = 15 * time.Second
 	// EngineAuto picks the first engine that may judge what built the state (R26).
 	EngineAuto = "auto"
 )
@@ -173,6 +218,10 @@ type Options struct {
 	Limit int
 	// Code is the version of the running program.
 	Code string
+	// WritersStopped is the operator's statement that no writer runs: it stands in for a lease that cannot be read (R22).
+	WritersStopped bool
+	// Scope are keys that the report shows apart; it changes no verdict (S10).
+	Scope []string
 }
 
 // withDefaults fills zero values in.

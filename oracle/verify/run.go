@@ -7,10 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/boundary"
+	"amends.dev/amends/oracle/compare"
 	"amends.dev/amends/oracle/engine"
+	"amends.dev/amends/oracle/projection"
 	"amends.dev/amends/oracle/report"
 )
 
@@ -33,7 +34,13 @@ func Run(ctx context.Context, deps Deps, options Options) (*report.Report, error
 	if err != nil {
 		return nil, err
 	}
+	scope, err := resolveScope(applied, options.Scope)
+	if err != nil {
+		return nil, err
+	}
 	v := newRun(deps, options, applied, judge)
+	v.scope = scope
+	defer v.releaseLease(ctx)
 	if err := v.drive(ctx); err != nil {
 		return nil, err
 	}
@@ -58,27 +65,6 @@ func CheckConfiguration(a *Applied, given *manifests.Namespace) error {
 	return nil
 }
 
-// pick chooses the judge: the named engine or the first that shares nothing with what built the state (R26).
-func pick(engines []engine.Engine, name, builtBy string) (engine.Engine, error) {
-	var names []string
-	for _, e := range engines {
-		names = append(names, e.Name())
-		builder := strings.HasPrefix(builtBy, e.Name())
-		switch {
-		case name == EngineAuto && !builder:
-			return e, nil
-		case name == e.Name() && builder:
-			mark.Hit("R26 builder may not judge")
-			return nil, fmt.Errorf("%w: engine %s built this state (%s) and cannot judge it; use another of %s",
-				ErrRefused, name, builtBy, strings.Join(names, ", "))
-		case name == e.Name():
-			return e, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: no engine %q may judge state built by %s; there are %s",
-		ErrRefused, name, builtBy, strings.Join(names, ", "))
-}
-
 // run is one verification under way.
 type run struct {
 	deps    Deps
@@ -91,7 +77,13 @@ type run struct {
 	// phase and phaseBegan serve timings and progress.
 	phase      boundary.Phase
 	phaseBegan time.Time
-	stopDenied bool
+	// stopDenied and acquireDenied say what this role may not do with the writer lease; lease is what keeps it.
+	stopDenied, acquireDenied bool
+	lease                     *keeper
+	// handled counts the records that the worker had decided when last observed, by partition; nil where unknown.
+	handled []int64
+	// scope are the keys that the report shows apart.
+	scope []compare.Key
 	// output is the output topic as last observed.
 	output *boundary.Topic
 	// found is the outcome of scan and comparison; it enters the report only at a complete boundary.
@@ -107,12 +99,16 @@ func newRun(deps Deps, options Options, a *Applied, judge engine.Engine) *run {
 	r.Engine, r.BuiltBy, r.ExperimentOf = judge.Name(), a.BuiltBy, a.ExperimentOf
 	r.Source.Topic, r.Source.TopicID = spec.Source.Topic, a.SourceTopicID
 	r.Output.Topic, r.Output.TopicID = spec.Output.Topic, a.OutputTopicID
+	r.JudgedFrom = "topic"
+	if deps.Snapshot != nil {
+		r.JudgedFrom = deps.Snapshot.Name
+	}
 	machine := boundary.New(boundary.Config{
 		Expected: boundary.Expected{
 			SourceTopic: spec.Source.Topic, SourceTopicID: a.SourceTopicID, SourcePartitions: int(spec.Source.Partitions),
 			OutputTopic: spec.Output.Topic, OutputTopicID: a.OutputTopicID, OutputPartitions: int(spec.Output.Partitions),
 		},
-		Timeout: options.Timeout, Settle: options.Settle,
+		Timeout: options.Timeout, Settle: options.Settle, WritersStopped: options.WritersStopped, Holder: holder(deps),
 	})
 	now := deps.Clock.Now()
 	return &run{deps: deps, options: options, applied: a, judge: judge, machine: machine, report: r, began: now, phaseBegan: now}
@@ -136,6 +132,8 @@ func (v *run) drive(ctx context.Context) error {
 			err = v.deps.Clock.Sleep(ctx, v.options.Poll)
 		case boundary.MoveRequestStop:
 			err = v.requestStop(ctx)
+		case boundary.MoveAcquire:
+			err = v.acquireLease(ctx)
 		case boundary.MoveCompare:
 			if !v.judgeHistory(ctx) {
 				return ctx.Err()
@@ -153,14 +151,16 @@ func (v *run) drive(ctx context.Context) error {
 // viewBelongs checks that the view shows the namespace that is verified. Its error is that of ctx, or wraps ErrRefused.
 func (v *run) viewBelongs(ctx context.Context) (bool, error) {
 	v.enter(boundary.PhaseWriter, "")
-	bounded, cancel := context.WithTimeout(ctx, v.options.Timeout)
-	defer cancel()
-	got, err := v.deps.View.ViewIdentity(bounded, v.applied)
+	var got ViewIdentity
+	err := v.ask(ctx, "what the view shows", func(ctx context.Context) (err error) {
+		got, err = v.deps.View.ViewIdentity(ctx, v.applied)
+		return err
+	})
 	if errors.Is(err, ErrRefused) {
 		return false, err
 	}
 	if err != nil {
-		v.fail(boundary.PhaseView, err)
+		v.failed(boundary.PhaseView, err)
 		return false, ctx.Err()
 	}
 	a := v.applied
@@ -170,18 +170,6 @@ func (v *run) viewBelongs(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return true, nil
-}
-
-// requestStop asks the lease holder to stop and waits one poll interval. Its error is that of ctx.
-func (v *run) requestStop(ctx context.Context) error {
-	lease, err := v.deps.State.Lease(ctx, v.applied.SourceTopicID)
-	if err == nil && lease.Held {
-		v.tell(fmt.Sprintf("asking %s to stop", lease.Holder))
-		err = v.deps.State.RequestStop(ctx, v.applied.SourceTopicID, lease.Term)
-	}
-	// Any other failure shows again at the next observation.
-	v.stopDenied = errors.Is(err, ErrDenied)
-	return v.deps.Clock.Sleep(ctx, v.options.Poll)
 }
 
 // finish completes the report.
@@ -195,6 +183,7 @@ func (v *run) finish(ctx context.Context) (*report.Report, error) {
 	keep(&r.Frontiers.Worker, result.Worker)
 	keep(&r.Frontiers.View, result.View)
 	r.WritersExcludedBy = result.WritersExcludedBy
+	r.Checks = append(r.Checks, result.Checks...)
 	r.Incomplete = append(r.Incomplete, result.Incomplete...)
 	r.Errors = append(r.Errors, result.Failures...)
 	r.Complete = result.Complete && len(r.Incomplete) == 0 && len(r.Errors) == 0
@@ -207,6 +196,7 @@ func (v *run) finish(ctx context.Context) (*report.Report, error) {
 	default:
 		v.knownConflicts(ctx)
 	}
+	v.fillScope()
 	v.enter("", "")
 	r.Timings.Total = v.elapsed().Milliseconds()
 	r.Judge()
@@ -222,16 +212,18 @@ func keep(into *[]int64, captured []int64) {
 
 // knownConflicts adds what the worker holds to block keys to a report that ended before the oracle could know (S10).
 func (v *run) knownConflicts(ctx context.Context) {
-	bounded, cancel := context.WithTimeout(ctx, v.options.Timeout)
-	defer cancel()
-	conflicts, err := v.deps.State.Ambiguous(bounded, v.applied)
+	var conflicts []projection.Conflict
+	err := v.ask(ctx, "the conflicts known", func(ctx context.Context) (err error) {
+		conflicts, err = v.deps.State.Ambiguous(ctx, v.applied)
+		return err
+	})
 	if err != nil {
 		if len(v.report.Errors) == 0 {
-			v.fail(v.machine.Phase(), err)
+			v.failed(v.machine.Phase(), err)
 		}
 		return
 	}
-	addConflicts(v.report, conflicts, report.Ambiguous)
+	addConflicts(v.report, conflicts, report.Ambiguous, nil)
 }
 
 // fail adds an infrastructure failure to the report: its facts make the status ERROR.

@@ -41,6 +41,7 @@ type world struct {
 	sourceID, outID         string
 	options                 verify.Options
 	onEvent                 func(verify.Event)
+	snapshot                *verify.Snapshot
 	engines                 []engine.Engine
 	stateURL, viewURL       string
 	nextOutput, nextOffsets [2]int64
@@ -227,7 +228,8 @@ func (w *world) run() (*report.Report, error) {
 		w.t.Fatal(err)
 	}
 	defer topics.Close()
-	return verify.Run(ctx, verify.Deps{State: state, View: view, Topics: topics, Engines: w.engines, Clock: wallClock{}, Progress: w.onEvent}, w.options)
+	return verify.Run(ctx, verify.Deps{State: state, View: view, Topics: topics, Engines: w.engines, Clock: wallClock{},
+		Writers: state, Holder: "verify-test", Snapshot: w.snapshot, Progress: w.onEvent}, w.options)
 }
 
 // verify runs and expects a status and its exit code.

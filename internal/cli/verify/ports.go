@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"amends.dev/amends/internal/cli/connect"
+	"amends.dev/amends/internal/pipeline"
 	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/engine"
 	"amends.dev/amends/oracle/pgview"
@@ -18,7 +19,16 @@ import (
 // the returned function when done. That every server answers is proven first, so that the error is one line that says
 // what to do; no error shows a password.
 func Connect(ctx context.Context, c connect.Connections) (verify.Deps, func(), error) {
+	return connectFor(ctx, c, verify.DefaultTimeout)
+}
+
+// connectFor is Connect for a history that may stall for the given time.
+func connectFor(ctx context.Context, c connect.Connections, stall time.Duration) (verify.Deps, func(), error) {
 	if err := reachable(ctx, c); err != nil {
+		return verify.Deps{}, nil, err
+	}
+	holder, err := pipeline.NewHolder()
+	if err != nil {
 		return verify.Deps{}, nil, err
 	}
 	state, err := pgview.Open(ctx, c.StateURL())
@@ -30,15 +40,23 @@ func Connect(ctx context.Context, c connect.Connections) (verify.Deps, func(), e
 		state.Close()
 		return verify.Deps{}, nil, fmt.Errorf("view: %w", err)
 	}
-	topics, err := source.Open(c.JudgeBrokers())
+	brokers := c.JudgeBrokers()
+	brokers.Stall = stall
+	topics, err := source.Open(brokers)
 	if err != nil {
 		state.Close()
 		view.Close()
 		return verify.Deps{}, nil, err
 	}
-	deps := verify.Deps{State: state, View: view, Topics: topics, Engines: Engines(), Clock: clock{}}
+	deps := verify.Deps{
+		State: state, View: view, Topics: topics, Engines: Engines(), Clock: clock{},
+		Writers: state, Holder: holderPrefix + holder,
+	}
 	return deps, func() { topics.Close(); view.Close(); state.Close() }, nil
 }
+
+// holderPrefix begins the names of verifications in the writer lease.
+const holderPrefix = "verify-"
 
 // reachable proves that databases and brokers answer.
 func reachable(ctx context.Context, c connect.Connections) error {

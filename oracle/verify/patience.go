@@ -1,0 +1,94 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"amends.dev/amends/internal/mark"
+)
+
+// errLate is wrapped where an answer took longer than a phase may wait: the boundary is then not reached (S10), which is
+// no failure of the infrastructure.
+var errLate = errors.New("timed out")
+
+// ask puts one question to a database, bounded by the phase's timeout.
+func (v *run) ask(ctx context.Context, what string, question func(ctx context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, v.options.Timeout)
+	defer cancel()
+	err := question(bounded)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return late(what, v.options.Timeout)
+	}
+	return err
+}
+
+// late says what was waited for.
+func late(what string, limit time.Duration) error {
+	mark.Hit("S10 a phase timed out")
+	return fmt.Errorf("%w: no answer for %s while waiting for %s", errLate, limit, what)
+}
+
+// patience ends a context once nothing has arrived for as long as a phase may wait. A long answer that keeps arriving is
+// no wait: it takes the time that it takes.
+type patience struct {
+	limit  time.Duration
+	timer  *time.Timer
+	cancel context.CancelCauseFunc
+
+	mu   sync.Mutex
+	what string // guarded by mu: what is waited for
+}
+
+// patient returns a context that the patience ends. The caller calls end.
+func (v *run) patient(ctx context.Context, what string) (context.Context, *patience) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	p := &patience{limit: v.options.Timeout, cancel: cancel, what: what}
+	p.timer = time.AfterFunc(p.limit, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		cancel(late(p.what, p.limit))
+	})
+	return ctx, p
+}
+
+// await says what is waited for from now on.
+func (p *patience) await(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.what = what
+	p.timer.Reset(p.limit)
+}
+
+// arrived says that something came.
+func (p *patience) arrived() { p.timer.Reset(p.limit) }
+
+// end stops it.
+func (p *patience) end() {
+	p.timer.Stop()
+	p.cancel(nil)
+}
+
+// cause is the error that ended a piece of work under the patience's context: that it was late, where it was.
+func cause(ctx context.Context, err error) error {
+	if reason := context.Cause(ctx); err != nil && errors.Is(reason, errLate) {
+		return reason
+	}
+	return err
+}
+
+// awaited passes a sequence on, and tells the patience of each element.
+func awaited[T any](p *patience, what string, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		p.await(what)
+		for element, err := range seq {
+			p.arrived()
+			if !yield(element, err) {
+				return
+			}
+		}
+	}
+}
