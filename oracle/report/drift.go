@@ -1,0 +1,115 @@
+package report
+
+import (
+	"fmt"
+
+	"amends.dev/amends/oracle/compare"
+)
+
+// driftKey is what differs of one stock key, with the picture of its balance.
+type driftKey struct {
+	Key, Status string
+	Rows        []driftRow
+	Chart       *chart
+	// Omitted counts the days that the picture leaves out.
+	Omitted int64
+	// Unexplained: the key is one of those for which no explanation was made.
+	Unexplained bool
+}
+
+// driftRow is one difference.
+type driftRow struct {
+	// Pointer is the difference's JSON pointer.
+	Pointer           string
+	Day, Family, Kind string
+	Oracle, View      []shown
+	Because           []string
+}
+
+// shown is a value, or a part of one, with the JSON pointer where the JSON has exactly that text; else it is empty.
+type shown struct{ Label, Text, Pointer string }
+
+// evidenceRow is a difference that belongs to no stock key.
+type evidenceRow struct {
+	Pointer, Subject, Oracle, View string
+}
+
+// drift groups the listed differences by stock key, in the order in which the keys are first listed; within a key they
+// are in order of family and day already.
+func drift(r *Report) ([]driftKey, []evidenceRow) {
+	var keys []driftKey
+	var evidence []evidenceRow
+	position := map[compare.Key]int{}
+	for i, d := range r.Differences {
+		pointer := fmt.Sprintf("/differences/%d", i)
+		if d.Family == compare.FamilyQuarantine {
+			evidence = append(evidence, evidenceRow{pointer, subject(d), value(d.Oracle), value(d.View)})
+			continue
+		}
+		key := compare.Key{Item: d.Item, Location: d.Location}
+		n, known := position[key]
+		if !known {
+			n = len(keys)
+			position[key] = n
+			keys = append(keys, newDriftKey(r, d))
+		}
+		keys[n].Rows = append(keys[n].Rows, driftRow{
+			Pointer: pointer, Day: dayOrRevision(d), Family: string(d.Family), Kind: string(d.Kind),
+			Oracle: parts(d.Oracle, pointer+"/oracle"), View: parts(d.View, pointer+"/view"), Because: r.because(d),
+		})
+	}
+	return keys, evidence
+}
+
+// newDriftKey begins a group, with the chart of the key where it was explained and folded.
+func newDriftKey(r *Report, d compare.Difference) driftKey {
+	out := driftKey{Key: keyName(d.Item, d.Location)}
+	k, index := r.explanation(d.Item, d.Location)
+	if k == nil {
+		out.Unexplained = true
+		return out
+	}
+	out.Status, out.Omitted = k.Status, k.Omitted.Days
+	out.Chart = newChart(k, index, viewCloses(r, d))
+	return out
+}
+
+// viewCloses are the closes that the view shows on the days of a key where it differs.
+func viewCloses(r *Report, of compare.Difference) map[string]*int64 {
+	closes := map[string]*int64{}
+	for _, d := range r.Differences {
+		if d.Family == compare.FamilyBalance && d.Item == of.Item && d.Location == of.Location {
+			closes[d.Day] = nil
+			if d.View != nil {
+				closes[d.Day] = d.View.Close
+			}
+		}
+	}
+	return closes
+}
+
+// dayOrRevision says which fact of its key a difference is about.
+func dayOrRevision(d compare.Difference) string {
+	if d.Family == compare.FamilyConflict {
+		return fmt.Sprintf("%s@%d", plain(d.TxnID), d.Revision)
+	}
+	return d.Day
+}
+
+// parts shows one side of a difference.
+func parts(v *compare.Value, pointer string) []shown {
+	if v == nil {
+		return []shown{{Text: "none"}}
+	}
+	var all []shown
+	if v.Close != nil {
+		all = append(all, shown{"close", fmt.Sprint(*v.Close), pointer + "/close"})
+	}
+	if v.Threshold != nil {
+		all = append(all, shown{"threshold", fmt.Sprint(*v.Threshold), pointer + "/threshold"})
+	}
+	if len(all) == 0 {
+		all = append(all, shown{Text: value(v)})
+	}
+	return all
+}
