@@ -1,0 +1,134 @@
+package derive
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"amends.dev/amends/manifests"
+	"amends.dev/amends/oracle/decode"
+	"amends.dev/amends/vectorized/derived"
+)
+
+// movement is what one active authoritative transaction adds to the balance on its day.
+type movement struct {
+	day int32
+	qty int64
+}
+
+// influence is a record that bears on all closes from a day on.
+type influence struct {
+	day int32
+	row uint32
+}
+
+// fold collects what one key's identities amount to, and computes its days. Its memory is used again for the next key.
+type fold struct {
+	key        *manifests.StockKey
+	columns    *columns
+	first      uint32
+	movements  []movement
+	influences []influence
+	// earliest is the first day on which any payload of the present identity moved the balance.
+	earliest    int32
+	moved       bool
+	blocked     bool
+	latestCause uint32 // of the conflicts that block, or once blocked, the key
+	conflicted  bool
+}
+
+// begin starts a key whose first accepted record is row first.
+func (f *fold) begin(key *manifests.StockKey, c *columns, first uint32) {
+	*f = fold{key: key, columns: c, first: first, movements: f.movements[:0], influences: f.influences[:0]}
+}
+
+// revision takes over the distinct payloads of the next higher revision of the present identity; highest ends it.
+func (f *fold) revision(payloads []uint32, highest bool) {
+	c := f.columns
+	for _, row := range payloads {
+		if c.kind[row] == decode.KindCancel {
+			continue
+		}
+		if day := dayOf(c.validTime[row]); !f.moved || day < f.earliest {
+			f.earliest, f.moved = day, true
+		}
+	}
+	top := payloads[0]
+	if len(payloads) > 1 {
+		f.conflict(payloads[1], highest)
+	}
+	if !highest {
+		return
+	}
+	if c.kind[top] != decode.KindCancel {
+		f.movements = append(f.movements, movement{dayOf(c.validTime[top]), c.qty[top]})
+	}
+	if f.moved {
+		f.influences = append(f.influences, influence{f.earliest, top})
+	}
+	f.moved = false
+}
+
+// conflict notes which record the key's status is attributed to: the last that blocked it, or else the last known to have
+// been in a conflict.
+func (f *fold) conflict(row uint32, highest bool) {
+	later := !f.conflicted || row > f.latestCause
+	if highest && (!f.blocked || later) || !f.blocked && later {
+		f.latestCause = row
+	}
+	f.conflicted, f.blocked = true, f.blocked || highest
+}
+
+// write writes the status, and the days unless the key is BLOCKED: of such a key nothing is certified, and its days are
+// computed when it is resolved (S4).
+func (f *fold) write(key int32, files *derived.Partition) error {
+	c, cause := f.columns, f.first
+	if f.conflicted {
+		cause = f.latestCause
+	}
+	status := derived.Status{Key: key, CauseTxnID: string(c.txnID(cause)), CauseRevision: c.revision[cause], CauseOffset: c.offset[cause]}
+	if err := files.Status(status); err != nil || f.blocked {
+		return err
+	}
+	slices.SortFunc(f.movements, func(a, b movement) int { return cmp.Compare(a.day, b.day) })
+	slices.SortFunc(f.influences, func(a, b influence) int { return cmp.Compare(a.day, b.day) })
+	balance := decimal128.FromI64(f.key.OpeningBalance)
+	threshold := decimal128.FromI64(f.key.ReorderThreshold)
+	last, known := uint32(0), 0
+	for start, end := 0, 0; start < len(f.movements); start = end {
+		day, before := f.movements[start].day, balance
+		for end = start; end < len(f.movements) && f.movements[end].day == day; end++ {
+			balance = balance.Add(decimal128.FromI64(f.movements[end].qty))
+		}
+		if balance.HighBits() != int64(balance.LowBits())>>63 {
+			return fmt.Errorf("%w: %s/%s on %s would close at %s", ErrOutOfDomain, f.key.Item, f.key.Location, date(day), balance.BigInt())
+		}
+		for ; known < len(f.influences) && f.influences[known].day <= day; known++ {
+			last = max(last, f.influences[known].row)
+		}
+		if err := files.Day(derived.Day{
+			Key: key, Day: day, Active: int64(end - start), Close: int64(balance.LowBits()),
+			Alert:      before.Cmp(threshold) >= 0 && balance.Cmp(threshold) < 0,
+			CauseTxnID: string(c.txnID(last)), CauseRevision: c.revision[last], CauseOffset: c.offset[last],
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dayOf is the UTC day of an instant, in days since the Unix epoch, rounded towards the past (B081).
+func dayOf(nanos int64) int32 {
+	const nanosPerDay = int64(24 * time.Hour)
+	day := nanos / nanosPerDay
+	if nanos%nanosPerDay < 0 {
+		day--
+	}
+	return int32(day)
+}
+
+// date is a day as YYYY-MM-DD.
+func date(day int32) string { return time.Unix(int64(day)*86_400, 0).UTC().Format(time.DateOnly) }
