@@ -8,6 +8,7 @@ import (
 	"amends.dev/amends/oracle/projection"
 	"amends.dev/amends/oracle/report"
 	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/replay"
 )
 
 // bench is the world of one variant at one level. It is used by one goroutine.
@@ -29,6 +30,8 @@ type bench interface {
 	recreate(ctx context.Context) error
 	// change asks for the namespace under another configuration; nil means that it was refused.
 	change(ctx context.Context, other *manifests.Namespace) error
+	// replay reads processed records again; an error wraps replay.ErrRefused where it is refused.
+	replay(ctx context.Context, r replay.Range) (replay.Report, error)
 	// committed are the envelopes in the outbox, as they are or will be published, by source partition.
 	committed(ctx context.Context) ([][]broker.Message, error)
 	// verify judges; during, where not nil, is called while it compares.
@@ -118,6 +121,8 @@ func take(ctx context.Context, b bench, s *Step) ([]string, error) {
 			return nil, err
 		}
 		return o.compare(b.namespace(), s.Check), nil
+	case s.Replay != nil:
+		return replayStep(ctx, b, s.Replay)
 	case s.Change != nil:
 		other, err := s.Change.Namespace(b.namespace().Name)
 		if err != nil {

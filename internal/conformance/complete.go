@@ -70,6 +70,8 @@ func (s *Step) complete(c *Configuration) error {
 		return errors.New("only the source topic is recreated")
 	case s.Change != nil:
 		return s.Change.complete()
+	case s.Replay != nil:
+		return s.Replay.check()
 	}
 	return nil
 }

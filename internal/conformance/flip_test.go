@@ -242,7 +242,7 @@ func TestFlippedExpectations(t *testing.T) {
 
 // TestFlippedSteps falsifies what is expected in the midst of a scenario.
 func TestFlippedSteps(t *testing.T) {
-	checks, verdicts, conflicts := 0, 0, 0
+	checks, verdicts, conflicts, replays := 0, 0, 0, 0
 	variants(t, func(t *testing.T, s *conformance.Scenario, v *conformance.Variant) {
 		fails := func(what string, at int, step conformance.Step) {
 			damaged := *v
@@ -264,6 +264,11 @@ func TestFlippedSteps(t *testing.T) {
 					checks++
 					fails(f.name, i, conformance.Step{Check: &check})
 				}
+			case step.Replay != nil:
+				other := *step.Replay
+				other.Expect = map[string]string{"done": "refused", "refused": "done"}[other.Expect]
+				replays++
+				fails("another end of a replay", i, conformance.Step{Replay: &other})
 			case step.Verify != nil:
 				verify := *step.Verify
 				verify.Expect = wrong(verify.Expect)
@@ -278,8 +283,8 @@ func TestFlippedSteps(t *testing.T) {
 			}
 		}
 	})
-	if checks == 0 || verdicts == 0 || conflicts == 0 {
-		t.Errorf("%d checks, %d verdicts and %d lists of conflicts were falsified", checks, verdicts, conflicts)
+	if checks == 0 || verdicts == 0 || conflicts == 0 || replays == 0 {
+		t.Errorf("%d checks, %d verdicts, %d lists of conflicts and %d replays were falsified", checks, verdicts, conflicts, replays)
 	}
 }
 

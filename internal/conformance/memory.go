@@ -14,6 +14,8 @@ import (
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/relay"
 	relaymemory "amends.dev/amends/stages/relay/memory"
+	"amends.dev/amends/stages/replay"
+	replaymemory "amends.dev/amends/stages/replay/memory"
 	"amends.dev/amends/stages/view"
 	viewmemory "amends.dev/amends/stages/view/memory"
 	"amends.dev/amends/stages/worker"
@@ -80,6 +82,8 @@ func (p *memoryParts) workerStore() worker.Store { return p.worker }
 func (p *memoryParts) outbox() relay.Outbox { return p.relay }
 
 func (p *memoryParts) viewStore() view.Store { return p.view }
+
+func (p *memoryParts) replayStore() replay.Store { return replaymemory.Store{Store: p.worker} }
 
 func (p *memoryParts) close() {}
 

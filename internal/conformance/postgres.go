@@ -15,6 +15,7 @@ import (
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/postgres"
 	"amends.dev/amends/stages/relay"
+	"amends.dev/amends/stages/replay"
 	"amends.dev/amends/stages/view"
 	"amends.dev/amends/stages/worker"
 )
@@ -57,6 +58,9 @@ type database struct {
 	worker  *postgres.WorkerStore
 	relay   *postgres.RelayStore
 	view    *postgres.ViewStore
+	reread  *postgres.ReplayStore
+	// state is the pool on the state schema, one of pools.
+	state *postgres.Pool
 }
 
 // newDatabase applies a namespace whose topics have the given IDs.
@@ -92,6 +96,7 @@ func (d *database) open(ctx context.Context, url, sourceID, outputID string) err
 	if err != nil {
 		return err
 	}
+	d.state, d.reread = state, postgres.NewReplayStore(state, sourceID)
 	d.worker, d.relay = postgres.NewWorkerStore(state, sourceID), postgres.NewRelayStore(state)
 	d.view = postgres.NewViewStore(shown, postgres.ViewIdentity{Namespace: d.ns.Name, Digest: d.ns.NamespaceDigest(), OutputTopicID: outputID})
 	if d.judge, err = pgview.Open(ctx, url); err != nil {
@@ -124,6 +129,8 @@ func (d *database) workerStore() worker.Store { return d.worker }
 func (d *database) outbox() relay.Outbox { return d.relay }
 
 func (d *database) viewStore() view.Store { return d.view }
+
+func (d *database) replayStore() replay.Store { return d.reread }
 
 // committed implements bench.
 func (d *database) committed(ctx context.Context) ([][]broker.Message, error) {

@@ -132,8 +132,9 @@ type Step struct {
 	Refuse string `json:"refuse"`
 	// Change asks for the namespace under another configuration, which must be refused.
 	Change *Configuration `json:"change"`
-	// Replay and Rebuild belong to scenarios that are not run yet.
-	Replay  jsontext.Value `json:"replay"`
+	// Replay reads processed records again, or is refused; nothing durable changes in either case.
+	Replay *Replay `json:"replay"`
+	// Rebuild belongs to a scenario that is not run yet.
 	Rebuild jsontext.Value `json:"rebuild"`
 }
 

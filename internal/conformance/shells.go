@@ -13,6 +13,8 @@ import (
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/relay"
+	"amends.dev/amends/stages/replay"
+	"amends.dev/amends/stages/replay/memory"
 	"amends.dev/amends/stages/view"
 	"amends.dev/amends/stages/worker"
 	"amends.dev/amends/stages/worker/workertest"
@@ -31,6 +33,7 @@ type parts interface {
 	workerStore() worker.Store
 	outbox() relay.Outbox
 	viewStore() view.Store
+	replayStore() replay.Store
 	committed(ctx context.Context) ([][]broker.Message, error)
 	verify(ctx context.Context, topics topics, hurried bool, during func() error) (verdict, error)
 	observe(ctx context.Context) (*observed, error)
@@ -56,6 +59,7 @@ type shells struct {
 	relay      *relay.Relay
 	relays     int
 	views      []*view.View
+	operations memory.Log
 }
 
 var _ bench = (*shells)(nil)
