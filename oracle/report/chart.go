@@ -63,8 +63,9 @@ func newChart(k *explain.Key, index int, view map[string]*int64) *chart {
 	}
 	fmt.Fprintf(&path, "H%s", tenths(chartWidth-chartRight))
 	c.Path = path.String()
-	c.Summary = fmt.Sprintf("%d days with activity from %s to %s, the balance between %s and %s, %d crossings of the threshold %d, %d days on which the view shows another close.",
-		len(k.Days), first.Day, last.Day, s.low, s.high, len(c.Crossings), k.ReorderThreshold, len(c.View))
+	c.Summary = fmt.Sprintf("%s with activity from %s to %s, from an opening of %s to a close of %s, %s of the threshold %d, %s on which the view shows another close.",
+		plural(int64(len(k.Days)), "day", "days"), first.Day, last.Day, first.Before, last.Close,
+		plural(int64(len(c.Crossings)), "crossing", "crossings"), k.ReorderThreshold, plural(int64(len(c.View)), "day", "days"))
 	return c
 }
 

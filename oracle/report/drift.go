@@ -1,7 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"amends.dev/amends/oracle/compare"
 )
@@ -24,6 +27,16 @@ type driftRow struct {
 	Day, Family, Kind string
 	Oracle, View      []shown
 	Because           []string
+	// day is that of a balance or alert; Day says for other facts which they are.
+	day string
+}
+
+// dayless is 1 for a row without a day, and 0 for the others.
+func dayless(r driftRow) int {
+	if r.day == "" {
+		return 1
+	}
+	return 0
 }
 
 // shown is a value, or a part of one, with the JSON pointer where the JSON has exactly that text; else it is empty.
@@ -34,8 +47,8 @@ type evidenceRow struct {
 	Pointer, Subject, Oracle, View string
 }
 
-// drift groups the listed differences by stock key, in the order in which the keys are first listed; within a key they
-// are in order of family and day already.
+// drift groups the listed differences by stock key, in the order in which the keys are first listed, and within a key
+// by day; what has no day comes last.
 func drift(r *Report) ([]driftKey, []evidenceRow) {
 	var keys []driftKey
 	var evidence []evidenceRow
@@ -54,8 +67,13 @@ func drift(r *Report) ([]driftKey, []evidenceRow) {
 			keys = append(keys, newDriftKey(r, d))
 		}
 		keys[n].Rows = append(keys[n].Rows, driftRow{
-			Pointer: pointer, Day: dayOrRevision(d), Family: string(d.Family), Kind: string(d.Kind),
+			Pointer: pointer, Day: dayOrRevision(d), day: d.Day, Family: string(d.Family), Kind: string(d.Kind),
 			Oracle: parts(d.Oracle, pointer+"/oracle"), View: parts(d.View, pointer+"/view"), Because: r.because(d),
+		})
+	}
+	for i := range keys {
+		slices.SortStableFunc(keys[i].Rows, func(a, b driftRow) int {
+			return cmp.Or(dayless(a)-dayless(b), strings.Compare(a.day, b.day))
 		})
 	}
 	return keys, evidence

@@ -89,7 +89,7 @@ func newPage(r *Report, limit int) *pageModel {
 	p := &pageModel{
 		Report: r, Verdict: Verdict(r), Tone: strings.ToLower(string(r.Status)), Kept: keptAs(r), Identity: identity(r),
 		SourceRows: partitionRows(r.Source, r.Frontiers.Worker), OutputRows: partitionRows(r.Output, r.Frontiers.View),
-		Compared: r.compared(), Scope: strings.TrimPrefix(scopeText(r), "; "),
+		Compared: r.compared(), Scope: strings.TrimPrefix(scopeText(r), "; scope "),
 	}
 	for _, f := range families(r.Counts) {
 		p.Families = append(p.Families, familyRow{f.name, f.member, f.tally})
@@ -162,8 +162,9 @@ type conflictView struct {
 
 // payloadView is one of the contradicting payloads.
 type payloadView struct {
-	Pointer, Kind, ValidTime, Records string
-	Qty                               int64
+	// Name is its number within the revision, from 1.
+	Name, Pointer, Kind, ValidTime, Records string
+	Qty                                     int64
 }
 
 // conflictViews are the listed conflicts, ambiguous and superseded, and how many were left out.
@@ -204,7 +205,7 @@ func payloadViews(k *explain.Key, pointer string, c Conflict) []payloadView {
 					places = append(places, fmt.Sprintf("and %d more", p.OmittedRecords))
 				}
 				all = append(all, payloadView{
-					Pointer: fmt.Sprintf("%s/identities/%d/revisions/%d/payloads/%d", pointer, i, j, n),
+					Name: fmt.Sprint(n + 1), Pointer: fmt.Sprintf("%s/identities/%d/revisions/%d/payloads/%d", pointer, i, j, n),
 					Kind:    p.Kind, ValidTime: p.ValidTime, Qty: p.Qty, Records: strings.Join(places, " "),
 				})
 			}
