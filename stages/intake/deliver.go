@@ -10,6 +10,7 @@ import (
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/owner"
+	"amends.dev/amends/stages/owner/drain"
 )
 
 const (
@@ -51,7 +52,7 @@ type due struct {
 // partition whose worker stands still hold up no other partition.
 func (d *deliverer) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
 	i := d.intake
-	if !i.Trusted() { // another intake delivers
+	if !i.trusted() { // another intake delivers
 		return false, i.options.Clock.Now().Add(standbyEvery), nil
 	}
 	partitions := i.options.Config.Namespace().Spec.Source.Partitions
@@ -119,7 +120,7 @@ func (d *deliverer) resolve(ctx context.Context, p owner.Pending) (*due, error) 
 	key := []byte(what.RequestID)
 	return &due{pending: p, topic: what.Topic, message: broker.Message{
 		Partition: ledger.PartitionOf(key, target.Partitions), Key: key, Value: value,
-		Headers: []broker.Header{{Key: EffectHeader, Value: []byte(p.ID)}},
+		Headers: []broker.Header{{Key: drain.EffectHeader, Value: []byte(p.ID)}},
 	}}, nil
 }
 

@@ -11,8 +11,9 @@ type gate struct {
 	mu sync.Mutex
 	// open is set while the lease is held and nobody asked for it.
 	open bool
-	// until is when trust in the lease ends, by the local clock.
+	// until is when trust in the lease ends, by the local clock; term is the lease's.
 	until time.Time
+	term  int64
 	// inside counts the requests being performed.
 	inside int
 	// unsettled says that messages of a failed publication may still be on their way.
@@ -45,11 +46,21 @@ func (g *gate) trusted(now time.Time, delivery time.Duration) bool {
 	return g.until.Sub(now) > delivery
 }
 
-// held notes that the lease is this holder's until then.
-func (g *gate) held(until time.Time, open bool) {
+// holding is the lease's term and what is left of it, 0 where it is not held.
+func (g *gate) holding(now time.Time) (term int64, left time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.until, g.open = until, open
+	if left = g.until.Sub(now); left <= 0 {
+		return 0, 0
+	}
+	return g.term, left
+}
+
+// held notes that the lease of a term is this holder's until then.
+func (g *gate) held(term int64, until time.Time, open bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.term, g.until, g.open = term, until, open
 	if open {
 		g.why = ""
 	}

@@ -41,9 +41,18 @@ func OwnerID(namespace, author, requestID string) string {
 // PublishPrefix begins the identities of all effects of a namespace that publish to its source topic.
 func PublishPrefix(namespace string) string { return identity(publishKind, namespace) + "/" }
 
+// PublishPrefixes are those of each source partition, by number.
+func PublishPrefixes(namespace string, partitions int32) []string {
+	prefixes := make([]string, partitions)
+	for i := range prefixes {
+		prefixes[i] = PublishPrefix(namespace) + decimal(int32(i)) + "/"
+	}
+	return prefixes
+}
+
 // publishID is the identity of the effect that publishes a request; published records carry it in a header (R34).
-func publishID(namespace, author, requestID string) string {
-	return identity(publishKind, namespace, author, requestID)
+func publishID(namespace string, partition int32, author, requestID string) string {
+	return identity(publishKind, namespace, decimal(partition), author, requestID)
 }
 
 // deliverPrefix begins the identities of the effects that deliver decisions about one source partition.

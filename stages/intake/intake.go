@@ -11,18 +11,19 @@ import (
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/durability"
 	"amends.dev/amends/stages/fault"
-	"amends.dev/amends/stages/generate"
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/owner"
+	"amends.dev/amends/stages/owner/drain"
+	"amends.dev/amends/stages/relay"
 	"amends.dev/amends/stages/run"
 )
 
 // Defaults of Options.
 const (
 	// DefaultDeliveryTimeout is the publishers'.
-	DefaultDeliveryTimeout = 10 * time.Second
-	// DefaultLeaseTTL is how long the writer lease is asked for.
-	DefaultLeaseTTL = 30 * time.Second
+	DefaultDeliveryTimeout = 5 * time.Second
+	// DefaultLeaseTTL is how long the writer lease is asked for, and so how long the successor of a killed intake waits.
+	DefaultLeaseTTL = 4 * DefaultDeliveryTimeout
 	// DefaultQueue bounds the requests that wait to be kept, and those that wait to be published.
 	DefaultQueue = 1000
 	// DefaultBatch bounds one group commit, in requests.
@@ -44,7 +45,7 @@ type Options struct {
 	// Publisher publishes to the source topic what is not kept.
 	Publisher broker.Publisher
 	// Lease is the source topic's writer lease (R22), Holder this process's name in it.
-	Lease     generate.Lease
+	Lease     Lease
 	Holder    string
 	Decisions Decisions
 	// Targets are the topics that deliver_to may name, by name.
@@ -55,7 +56,8 @@ type Options struct {
 	Log     *slog.Logger
 	// DeliveryTimeout is the publishers': the time after which no message of a Publish is still on its way.
 	DeliveryTimeout time.Duration
-	// LeaseTTL is at least twice DeliveryTimeout.
+	// LeaseTTL is at least four times DeliveryTimeout: what is left of it never falls below three quarters while it is kept,
+	// and the drain asks for twice the delivery timeout.
 	LeaseTTL time.Duration
 	// Queue and Batch bound what waits and one group.
 	Queue, Batch int
@@ -103,8 +105,8 @@ func New(options Options) (*Intake, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.LeaseTTL < 2*o.DeliveryTimeout {
-		return nil, fmt.Errorf("writer lease of %v is less than twice the delivery timeout of %v", o.LeaseTTL, o.DeliveryTimeout)
+	if o.LeaseTTL < 4*o.DeliveryTimeout {
+		return nil, fmt.Errorf("writer lease of %v is less than four times the delivery timeout of %v", o.LeaseTTL, o.DeliveryTimeout)
 	}
 	i := &Intake{options: o}
 	i.keeper = &keeper{options: &i.options, gate: &i.gate}
@@ -164,10 +166,22 @@ func (i *Intake) Waiting() (kept, direct int) { return i.commits.length(), i.dir
 // Done are the counts since the start.
 func (i *Intake) Done() *Counts { return &i.counts }
 
-// Trusted reports whether a publication that begins now ends within the writer lease. Whoever drains pending publications
-// asks before each (R22).
-func (i *Intake) Trusted() bool {
+// trusted reports whether a publication that begins now ends within the writer lease.
+func (i *Intake) trusted() bool {
 	return i.gate.trusted(i.options.Clock.Now(), i.options.DeliveryTimeout)
+}
+
+// Outbox shows the pending publications to a relay, each source partition by itself. The relay's lease is the writer lease,
+// which the intake keeps; it asks for twice the delivery timeout.
+func (i *Intake) Outbox() (*drain.Outbox, error) {
+	ns := i.options.Config.Namespace()
+	return drain.New(drain.Options{
+		Store: i.options.Store, Prefixes: PublishPrefixes(ns.Name, ns.Spec.Source.Partitions), Message: Message,
+		Lease: drain.Kept(func() (int64, time.Duration) { return i.gate.holding(i.options.Clock.Now()) }),
+		Acknowledged: func(p owner.Pending, at relay.Receipt) (owner.Commit, error) {
+			return acknowledged(p, at, i.options.Clock.Now())
+		},
+	})
 }
 
 // commit makes a group of requests durable in one transaction. While it is not known what became of it, it asks again:
@@ -208,7 +222,7 @@ var errNotTrusted = fmt.Errorf("%w: the writer lease ends too soon", errUntouche
 
 // publish sends a group of records that are not kept (R31). The error stands for all of them.
 func (i *Intake) publish(ctx context.Context, group []Record) ([]broker.Ack, error) {
-	if !i.Trusted() {
+	if !i.trusted() {
 		return nil, errNotTrusted
 	}
 	messages := make([]broker.Message, len(group))

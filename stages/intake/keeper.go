@@ -57,7 +57,7 @@ func (k *keeper) Step(ctx context.Context) (progress bool, wake time.Time, err e
 		}
 	}
 	if !k.asked {
-		k.gate.held(k.until, true)
+		k.gate.held(k.options.Lease.Term(), k.until, true)
 		return false, now.Add(keepEvery), nil
 	}
 	mark.Hit("R22 intake asked to stop")
@@ -88,20 +88,20 @@ func (k *keeper) take(ctx context.Context, now time.Time) (bool, time.Time, erro
 		return false, time.Time{}, fmt.Errorf("acquire the writer lease: %w", err)
 	}
 	k.held, k.asked, k.until = true, false, now.Add(k.options.LeaseTTL)
-	k.gate.held(k.until, true)
+	k.gate.held(k.options.Lease.Term(), k.until, true)
 	return true, time.Time{}, nil
 }
 
-// renew extends the lease once less than half of it is left.
+// renew extends the lease once less than three quarters of it are left.
 func (k *keeper) renew(ctx context.Context, now time.Time) error {
-	if k.until.Sub(now) > k.options.LeaseTTL/2 {
+	if k.until.Sub(now) > k.options.LeaseTTL*3/4 {
 		return nil
 	}
 	if err := k.options.Lease.Renew(ctx, k.options.LeaseTTL); err != nil {
 		return fmt.Errorf("renew the writer lease: %w", err)
 	}
 	k.until = now.Add(k.options.LeaseTTL)
-	k.gate.held(k.until, !k.asked)
+	k.gate.held(k.options.Lease.Term(), k.until, !k.asked)
 	return nil
 }
 

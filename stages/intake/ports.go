@@ -3,6 +3,8 @@ package intake
 import (
 	"context"
 	"time"
+
+	"amends.dev/amends/stages/generate"
 )
 
 // Clock is time as the intake sees it.
@@ -11,6 +13,13 @@ type Clock struct {
 	Now func() time.Time
 	// Sleep waits, at most until ctx ends, whose error it then returns.
 	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+// Lease is the writer lease of the source topic, with its term (R22).
+type Lease interface {
+	generate.Lease
+	// Term is that of the last acquisition, at least 1; it rises with each, whoever acquires. 0 before the first.
+	Term() int64
 }
 
 // Coordinates are where a record is in the source topic.

@@ -9,6 +9,7 @@ import (
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/durability"
 	"amends.dev/amends/stages/owner"
+	"amends.dev/amends/stages/relay"
 )
 
 // The versions of every payload that the intake writes, each JSON.
@@ -27,9 +28,6 @@ const (
 	// deliveredInbox is the input "the acknowledgement of the delivered decision".
 	deliveredInbox = "delivered"
 )
-
-// EffectHeader is the record header that carries the identity of the effect that published a record (R34).
-const EffectHeader = "amends-effect"
 
 // Event is one event of an accepted request's history: accepted, published or delivered.
 type Event struct {
@@ -97,22 +95,21 @@ func decode(p owner.Payload, into any) error {
 	return nil
 }
 
-// Message is the record that an effect of PublishPrefix publishes: the same bytes each time (R34).
+// Message is the record that an effect of PublishPrefix publishes: the same bytes each time (R34). The drain adds the
+// effect's identity in a header.
 func Message(effect owner.Effect) (broker.Message, error) {
 	var p publication
 	if err := decode(effect.Payload, &p); err != nil {
 		return broker.Message{}, fmt.Errorf("effect %s: %w", effect.ID, err)
 	}
-	return broker.Message{
-		Partition: p.Partition, Key: p.Key, Value: p.Value,
-		Headers: []broker.Header{{Key: EffectHeader, Value: []byte(effect.ID)}},
-	}, nil
+	return broker.Message{Partition: p.Partition, Key: p.Key, Value: p.Value}, nil
 }
 
-// Acknowledged is the unit of work that records where the broker put the record of a pending publication (R29): the event
+// acknowledged is the unit of work that records where the broker put the record of a pending publication (R29): the event
 // published, and the effect's receipt.
-func Acknowledged(p owner.Pending, at Coordinates, now time.Time) (owner.Commit, error) {
-	return settled(p, publishedInbox, Event{Event: eventPublished, At: now.UTC(), Source: &at}, at)
+func acknowledged(p owner.Pending, at relay.Receipt, now time.Time) (owner.Commit, error) {
+	place := Coordinates{Partition: at.Partition, Offset: at.Offset}
+	return settled(p, publishedInbox, Event{Event: eventPublished, At: now.UTC(), Source: &place}, place)
 }
 
 // settled completes a pending effect of the owner as it stands, with an event and a receipt.
@@ -138,8 +135,9 @@ func input(id string, p owner.Payload) owner.Inbox {
 	return owner.Inbox{ID: id, Fingerprint: sum[:]}
 }
 
-// acceptance is the unit of work that keeps a request: created with its event, publication and delivery, all or nothing.
-func acceptance(namespace string, event Event, record Record) (owner.Commit, error) {
+// acceptance is the unit of work that keeps a request: created with its event, publication and delivery, all or nothing,
+// under the term of the writer lease as its fence.
+func acceptance(namespace string, fence uint64, event Event, record Record) (owner.Commit, error) {
 	event.Event = eventAccepted
 	happened, err := payload(event)
 	if err != nil {
@@ -150,9 +148,9 @@ func acceptance(namespace string, event Event, record Record) (owner.Commit, err
 		return owner.Commit{}, err
 	}
 	c := owner.Commit{
-		OwnerID: OwnerID(namespace, event.Author, event.RequestID), Create: &owner.Config{Mode: owner.EventHistory},
-		Inbox: input(requestInbox, happened), Append: []owner.Payload{happened},
-		Effects: []owner.Effect{{ID: publishID(namespace, event.Author, event.RequestID), Payload: publish}},
+		OwnerID: OwnerID(namespace, event.Author, event.RequestID), Create: &owner.Config{Mode: owner.EventHistory, Fence: fence},
+		Fence: fence, Inbox: input(requestInbox, happened), Append: []owner.Payload{happened},
+		Effects: []owner.Effect{{ID: publishID(namespace, record.Partition, event.Author, event.RequestID), Payload: publish}},
 	}
 	if event.DeliverTo == "" {
 		return c, nil

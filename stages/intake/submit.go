@@ -145,7 +145,8 @@ func (i *Intake) refuse(ctx context.Context, author string, b Body, c durability
 
 // keep makes a request durable; its answer follows the commit.
 func (i *Intake) keep(event Event, record Record, c durability.Case) Reply {
-	unit, err := acceptance(i.options.Config.Namespace().Name, event, record)
+	term, _ := i.gate.holding(i.options.Clock.Now())
+	unit, err := acceptance(i.options.Config.Namespace().Name, uint64(max(term, 0)), event, record)
 	if err != nil {
 		c.Problems = durability.Unavailable
 		return i.reply(c, ErrorUnavailable, err.Error())

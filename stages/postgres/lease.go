@@ -44,6 +44,9 @@ func NewWriterLease(pool *Pool, sourceTopicID, holder string) *WriterLease {
 
 var _ generate.Lease = (*WriterLease)(nil)
 
+// Term is that of the last acquisition, which rises with each, whoever acquires; 0 before the first.
+func (l *WriterLease) Term() int64 { return l.term }
+
 // Acquire implements generate.Lease.
 func (l *WriterLease) Acquire(ctx context.Context, ttl time.Duration) error {
 	err := l.pool.QueryRow(ctx, leaseAcquireSQL, l.topicID, l.holder, ttl.Microseconds()).Scan(&l.term)

@@ -8,12 +8,13 @@ import (
 	"amends.dev/amends/stages/generate"
 )
 
-// Lease is a writer lease in memory that somebody else can ask for and take. It implements generate.Lease.
+// Lease is a writer lease in memory that somebody else can ask for and take. It implements intake.Lease.
 type Lease struct {
 	mu sync.Mutex
 	// held is set while the intake has it, foreign while somebody else does.
 	held, foreign, asked bool
 	releases             int
+	term                 int64
 }
 
 // Ask asks the holder to stop.
@@ -52,7 +53,15 @@ func (l *Lease) Acquire(context.Context, time.Duration) error {
 		return generate.ErrLeaseHeld
 	}
 	l.held, l.asked = true, false
+	l.term++
 	return nil
+}
+
+// Term implements intake.Lease.
+func (l *Lease) Term() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.term
 }
 
 // Renew implements generate.Lease.

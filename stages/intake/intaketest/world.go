@@ -19,6 +19,7 @@ import (
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/owner"
 	"amends.dev/amends/stages/owner/memory"
+	"amends.dev/amends/stages/relay"
 	"amends.dev/amends/stages/run"
 )
 
@@ -102,10 +103,25 @@ func (w *World) Start(t testing.TB, options intake.Options) *intake.Intake {
 	if err != nil {
 		t.Fatal(err)
 	}
+	outbox, err := i.Outbox()
+	if err != nil {
+		t.Fatal(err)
+	}
+	drain, err := relay.New(relay.Options{
+		Outbox: outbox, Publisher: w.Source, Holder: "test", Partitions: w.Config.Namespace().Spec.Source.Partitions,
+		Now: time.Now, DeliveryTimeout: intake.DefaultDeliveryTimeout, LeaseTTL: 2 * intake.DefaultDeliveryTimeout,
+		Idle: time.Millisecond, Random: func(n int64) int64 { return n / 2 },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	tasks := append(i.Tasks(), run.Task{Stage: "drain", Step: func(ctx context.Context) (bool, time.Time, error) {
-		return w.drain(ctx, i)
+		if w.Held.Load() {
+			return false, time.Now().Add(time.Millisecond), nil
+		}
+		return drain.Step(ctx)
 	}})
 	group.Go(func() {
 		run.New(run.Options{Now: time.Now, Random: func(n int64) int64 { return n / 2 }}, tasks...).Run(ctx)
@@ -116,36 +132,6 @@ func (w *World) Start(t testing.TB, options intake.Options) *intake.Intake {
 	})
 	Eventually(t, "the intake to be ready", func() bool { ready, _ := i.Ready(); return ready })
 	return i
-}
-
-// drain publishes what is pending and records the receipts.
-func (w *World) drain(ctx context.Context, i *intake.Intake) (bool, time.Time, error) {
-	idle := time.Now().Add(2 * time.Millisecond)
-	if w.Held.Load() || !i.Trusted() {
-		return false, idle, nil
-	}
-	pending, err := w.Store.Pending(ctx, intake.PublishPrefix("shop"), 100)
-	if err != nil || len(pending) == 0 {
-		return false, idle, err
-	}
-	var units []owner.Commit
-	for _, p := range pending {
-		message, err := intake.Message(p.Effect)
-		if err != nil {
-			return false, idle, err
-		}
-		ack := w.Source.Publish(ctx, []broker.Message{message})[0]
-		if ack.Err != nil {
-			return false, idle, ack.Err
-		}
-		unit, err := intake.Acknowledged(p, intake.Coordinates{Partition: message.Partition, Offset: ack.Offset}, time.Now())
-		if err != nil {
-			return false, idle, err
-		}
-		units = append(units, unit)
-	}
-	_, err = w.Store.Commit(ctx, units...)
-	return true, idle, err
 }
 
 // Store is a store that can be away.

@@ -14,6 +14,7 @@ import (
 	"amends.dev/amends/stages/durability"
 	"amends.dev/amends/stages/intake"
 	"amends.dev/amends/stages/intake/intaketest"
+	"amends.dev/amends/stages/owner/drain"
 )
 
 // hashed is the line of a tokens file.
@@ -155,7 +156,7 @@ func TestBytesAsSent(t *testing.T) {
 		}
 		for _, h := range m.Headers {
 			headers++
-			if h.Key != intake.EffectHeader || string(h.Value) != "intake-publish/shop/local/kept" {
+			if h.Key != drain.EffectHeader || string(h.Value) != fmt.Sprintf("intake-publish/shop/%d/local/kept", m.Partition) {
 				t.Errorf("header %s: %s", h.Key, h.Value)
 			}
 		}
