@@ -40,8 +40,8 @@ func (p *pipeline) expect(status report.Status) *report.Report {
 			p.t.Fatal(err)
 		}
 		var text, data bytes.Buffer
-		asText := cli.Write(&app.App{Stdout: &text}, r, 0, false)
-		asJSON := cli.Write(&app.App{Stdout: &data}, r, 0, true)
+		asText := cli.Write(&app.App{Stdout: &text}, r, 0, report.FormatText)
+		asJSON := cli.Write(&app.App{Stdout: &data}, r, 0, report.FormatJSON)
 		if r.Status != status || exit.Of(asText) != status.ExitCode() || exit.Of(asJSON) != status.ExitCode() {
 			p.t.Fatalf("%s: %s, exit codes %d and %d; want %s\n%s", engine, r.Status, exit.Of(asText), exit.Of(asJSON), status, text.String())
 		}

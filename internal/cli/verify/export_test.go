@@ -1,4 +1,4 @@
 package verify
 
-// Write lets tests print a report in both formats without running the verb twice.
+// Write lets tests print a report in several formats without running the verb twice.
 var Write = write

@@ -1,0 +1,121 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/load"
+	"amends.dev/amends/internal/cli/version"
+	"amends.dev/amends/internal/exit"
+	"amends.dev/amends/oracle/report"
+	"amends.dev/amends/oracle/verify"
+)
+
+// flags are the flags of the verb beside those of connections and manifest.
+type flags struct {
+	quiesce, verbose, writersStopped bool
+	namespace, engine, from          string
+	timeout                          time.Duration
+	limit                            int
+	scope                            []string
+	// expect and record are files of expected diagnostics, to compare with and to write.
+	expect, record string
+	progress       string
+	formatName     string
+	format         report.Format
+}
+
+// add declares the flags.
+func (f *flags) add(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.BoolVar(&f.quiesce, "quiesce", false, "stop the writers and wait until all stages are drained (required: the only boundary there is)")
+	set.StringVarP(&f.namespace, "namespace", "n", "", "applied namespace; needed where there is more than one")
+	set.StringVar(&f.engine, "engine", verify.EngineAuto, "engine that recomputes the source: auto, arrow or reference")
+	set.StringVar(&f.from, "from", "", "folder of an exported snapshot to judge in place of the topic; it must hold exactly the boundary's history")
+	set.DurationVar(&f.timeout, "timeout", verify.DefaultTimeout, "how long each phase may wait; then the verdict is INCOMPLETE")
+	set.BoolVar(&f.writersStopped, "writers-stopped", false, "your statement that no writer runs; needed where this role may not read the writer lease")
+	set.StringArrayVar(&f.scope, "scope", nil, "key=ITEM,LOCATION: say in the verdict's line what was found of this key (repeatable); changes no verdict")
+	set.StringVar(&f.expect, "expect-diagnostics", "", "file of the rejections and conflicts to be found, no more and no fewer")
+	set.StringVar(&f.record, "write-diagnostics", "", "write the rejections and conflicts that were found as such a file")
+	set.IntVar(&f.limit, "limit", verify.DefaultLimit, "differences listed of each family, 0 for all; counts are always full")
+	set.StringVar(&f.progress, "progress", progressAuto, "progress on stderr: auto (on a terminal), plain (lines) or off; never with -o json")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "the same as --progress=plain")
+	set.StringVarP(&f.formatName, "output", "o", string(report.FormatText), "output format: "+strings.Join(report.Formats(), ", "))
+}
+
+// check finds wrong combinations; its error has exit code 2.
+func (f *flags) check() error {
+	var err error
+	switch {
+	case !f.quiesce:
+		err = errors.New("verify needs --quiesce: it stops the namespace's writers and waits until the stages are drained")
+	case f.timeout <= 0:
+		err = fmt.Errorf("--timeout %s is not positive", f.timeout)
+	case f.limit < 0:
+		err = fmt.Errorf("--limit %d is negative; 0 lists all", f.limit)
+	case f.engine != verify.EngineAuto && !isEngine(f.engine):
+		err = fmt.Errorf("--engine %s; want auto, arrow or reference", f.engine)
+	case f.expect != "" && f.record != "":
+		err = errors.New("--expect-diagnostics and --write-diagnostics exclude each other")
+	case !slices.Contains([]string{progressAuto, progressPlain, progressOff}, f.progress):
+		err = fmt.Errorf("--progress %s; want auto, plain or off", f.progress)
+	default:
+		if f.format, err = report.ParseFormat(f.formatName); err != nil {
+			err = fmt.Errorf("--output: %w", err)
+		}
+	}
+	for i, scope := range f.scope {
+		key, ok := strings.CutPrefix(scope, "key=")
+		if !ok || !strings.Contains(key, ",") {
+			err = errors.Join(err, fmt.Errorf("--scope %s; want key=ITEM,LOCATION", scope))
+			break
+		}
+		f.scope[i] = key
+	}
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	return nil
+}
+
+// isEngine says whether this build has the engine.
+func isEngine(name string) bool {
+	for _, e := range Engines() {
+		if e.Name() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// options turns the flags into those of a run. A manifest names its namespace, and must be what was applied.
+func (f *flags) options(a *app.App, manifest *load.Flags, args []string) (verify.Options, error) {
+	o := verify.Options{
+		Namespace: f.namespace, Engine: f.engine, Timeout: f.timeout, Limit: f.limit, Code: version.Current().String(),
+		WritersStopped: f.writersStopped, Scope: f.scope,
+	}
+	if f.limit == 0 {
+		o.Limit = -1
+	}
+	if !manifest.Given(args) {
+		return o, nil
+	}
+	path, err := manifest.Path(args)
+	if err != nil {
+		return o, err
+	}
+	if o.Manifest, err = load.Manifest(a, path); err != nil {
+		return o, err
+	}
+	if o.Namespace != "" && o.Namespace != o.Manifest.Name {
+		return o, exit.With(exit.Usage, fmt.Errorf("-n %s, and the manifest is of %s", o.Namespace, o.Manifest.Name))
+	}
+	o.Namespace = o.Manifest.Name
+	return o, nil
+}
