@@ -15,7 +15,6 @@ import (
 	"amends.dev/amends/stages/postgres"
 	"amends.dev/amends/stages/relay"
 	"amends.dev/amends/stages/replay"
-	"amends.dev/amends/stages/replay/memory"
 )
 
 // brokerTimeout is the least delivery timeout that a broker client allows; a crashed relay's lease is three of them.
@@ -49,9 +48,8 @@ type piped struct {
 	applied        *postgres.Applied
 	faults         *faults
 	// holders counts pipelines: each is a process of its own to the leases.
-	holders    int
-	takeOver   bool
-	operations memory.Log
+	holders  int
+	takeOver bool
 }
 
 var _ bench = (*piped)(nil)
@@ -302,7 +300,7 @@ func (b *piped) recreate(ctx context.Context) error {
 // replay implements bench.
 func (b *piped) replay(ctx context.Context, r replay.Range) (replay.Report, error) {
 	return pipeline.Replay(ctx, pipeline.Replaying{
-		Applied: b.applied, State: b.state, Kafka: b.servers.Brokers, Range: r, Log: &b.operations,
+		Applied: b.applied, State: b.state, Kafka: b.servers.Brokers, Range: r,
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/kafka"
 	"amends.dev/amends/stages/ledger"
-	"amends.dev/amends/stages/operation"
 	"amends.dev/amends/stages/postgres"
 	"amends.dev/amends/stages/replay"
 )
@@ -22,8 +21,6 @@ type Replaying struct {
 	State *postgres.Pool
 	Kafka kafka.Config
 	Range replay.Range
-	// Log keeps the steps.
-	Log operation.Log
 	// MaxBatch is the replay's default where 0.
 	MaxBatch int
 	// Progress, where not nil, is told what was found so far after each step.
@@ -73,7 +70,7 @@ func (r Replaying) open() (*replay.Replay, func(), error) {
 	return replay.New(replay.Options{
 		Config: ledger.NewConfig(ns, r.Applied.SourceTopicID), Range: r.Range,
 		Store: postgres.NewReplayStore(r.State, r.Applied.SourceTopicID), Topics: admin, Opener: kafka.NewOpener(r.Kafka, source),
-		Log: r.Log, Now: time.Now, Unfinished: r.Applied.Unfinished, MaxBatch: r.MaxBatch,
+		Log: Operations(r.State, ns.Name), Now: time.Now, Unfinished: r.Applied.Unfinished, MaxBatch: r.MaxBatch,
 	}), admin.Close, nil
 }
 

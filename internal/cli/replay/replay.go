@@ -121,9 +121,6 @@ func (o *options) run(ctx context.Context, c connect.Connections) error {
 	if o.dryRun {
 		return o.look(ctx, r)
 	}
-	if r.Log, err = openLog(ctx, pool, applied); err != nil {
-		return connect.Refuse(err)
-	}
 	report, err := pipeline.Replay(ctx, r)
 	if err != nil {
 		return refuse(ctx, report, err)
