@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // NamespaceDigest is the SHA-256, in lower-case hexadecimal, of the whole resolved spec as RFC 8785 JSON in which
@@ -18,6 +20,7 @@ func (n *Namespace) NamespaceDigest() string {
 // of the source, the given topic ID, partitions, partitioner and maxRecordBytes (R02). Namespaces with equal business
 // digests must agree in their results.
 func (n *Namespace) BusinessDigest(sourceTopicID string) string {
+	mark.Hit("R02 business digest")
 	s := n.Spec
 	dst := appendInteger([]byte(`{"ledgerOrigin":`), s.LedgerOrigin)
 	dst = appendInteger(append(dst, `,"maxRecordBytes":`...), s.Source.MaxRecordBytes)

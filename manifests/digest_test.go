@@ -103,6 +103,7 @@ func TestR01InlineEqualsFile(t *testing.T) {
 // TestR02WhatDigestsCover changes each field in turn: the namespace digest sees all of spec, the business digest what
 // results depend on, neither the name.
 func TestR02WhatDigestsCover(t *testing.T) {
+	mark.Expect(t, "R02 business digest")
 	base := func() manifests.Spec {
 		return manifests.Spec{Source: manifests.Source{Topic: "in", Partitions: 4}, Output: manifests.Output{Topic: "out", Partitions: 4},
 			StockKeys: []manifests.StockKey{{Item: "a", Location: "b", OpeningBalance: 1, ReorderThreshold: 2}}}

@@ -118,7 +118,7 @@ func alternatives(run string) [][]string {
 func unmatched(run string, tests []string) string {
 	for _, levels := range alternatives(run) {
 		found := slices.ContainsFunc(tests, func(test string) bool {
-			names := strings.SplitN(test, "/", len(levels))
+			names := strings.Split(test, "/")
 			if len(names) < len(levels) {
 				return false
 			}

@@ -45,7 +45,7 @@ func TestSeeds(t *testing.T) {
 		mark.Expect(t, "S8 owner fenced", "R16 assignment not newer", "R16 superseded before installation",
 			"SC18 unknown commit was done", "SC18 unknown commit was not done", "R09 record cannot be decided",
 			"R17 mark refused", "R17 lease too short to send", "S4 key has to be loaded completely",
-			"B043 large output ends the unit of work")
+			"B043 large output ends the unit of work", "sim.1 action without effect")
 	}
 	verdicts, struck := map[report.Status]int{}, map[string]int{}
 	began, steps := time.Now(), 0

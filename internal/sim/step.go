@@ -3,11 +3,18 @@ package sim
 import (
 	"time"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/fault"
 )
 
 // idle is a life that cannot be stepped: dead, or frozen inside a call.
-func (l *life) idle() bool { return l.dead || l.frozen }
+func (l *life) idle() bool {
+	if l.dead || l.frozen {
+		mark.Hit("sim.1 action without effect")
+		return true
+	}
+	return false
+}
 
 // arm places the fault of a step.
 func (l *life) arm(f *injection) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/oracle/decode"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/ledger"
@@ -125,6 +126,7 @@ func (w *world) log(who, format string, args ...any) {
 // fail notes the first finding; everything after it is of no interest.
 func (w *world) fail(checker, format string, args ...any) {
 	if w.failure == nil {
+		mark.Hit("sim.3 finding of a checker")
 		w.failure = &Failure{Checker: checker, Detail: fmt.Sprintf(format, args...)}
 		w.log("FOUND", "%s: %s", checker, w.failure.Detail)
 	}

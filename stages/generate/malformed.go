@@ -4,10 +4,13 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // malformed makes a record that is rejected: a valid one with one thing wrong. Its quantity takes part in nothing.
 func (s *Stream) malformed() Record {
+	mark.Hit("generate.3 record with one thing wrong")
 	a := s.anyAccount()
 	s.opened++
 	o := object{txnID: quoted("bad-" + strconv.FormatInt(s.opened, 10)), revision: "1", kind: `"NEW"`, stockKey: string(a.stockKey),

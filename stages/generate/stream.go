@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"strconv"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/stages/ledger"
 )
@@ -50,6 +51,7 @@ func NewStream(ns *manifests.Namespace, options Options) (*Stream, error) {
 	if ns.Spec.LedgerOrigin > math.MaxInt64-(int64(options.Days)+4)*dayNanos {
 		return nil, fmt.Errorf("--days: %d days after the ledger origin %s there are no instants", options.Days, ns.Spec.LedgerOriginText())
 	}
+	mark.Hit("generate.1 seeded by the options alone")
 	s := &Stream{spec: ns.Spec, options: options, random: random{state: options.Seed}, urn: urn{left: options.counts()}}
 	wanted := options.Keys
 	if wanted == 0 || wanted > len(s.spec.StockKeys) {
@@ -203,6 +205,7 @@ func (s *Stream) correct(class Class, t *transaction) (Record, bool) {
 	if next.Kind != ledger.KindCancel && !t.account.affords(next.Qty) {
 		return Record{}, false
 	}
+	mark.Hit("generate.4 correction under a revision of its own")
 	before := t.payload().Qty
 	s.txns.advance(&s.random, t)
 	next.Revision = t.latest.Revision
@@ -242,6 +245,7 @@ func (s *Stream) contradict(t *transaction) (Record, bool) {
 // send makes the record of a payload, false where its quantity would leave the bound of S3.
 func (s *Stream) send(class Class, a *account, txnID string, p ledger.Payload) (Record, bool) {
 	if !a.affords(p.Qty) {
+		mark.Hit("generate.2 record beyond the bound")
 		return Record{}, false
 	}
 	a.spend(p.Qty)

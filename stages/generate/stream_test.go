@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/stages/generate"
 	"amends.dev/amends/stages/ledger"
@@ -73,6 +74,7 @@ func fingerprint(s *generate.Stream) string {
 // TestB026SameSeedSameBytes: one seed is one stream, in this process, in another and with any later release: its
 // digest is pinned. Every key has one partition, and it is the fixed mapping's.
 func TestB026SameSeedSameBytes(t *testing.T) {
+	mark.Expect(t, "generate.1 seeded by the options alone")
 	ns := demo(t)
 	const pinned = "8271dc488f1338f447d72503d904128f6778106e50851a93d493838135614313"
 	first, second := fingerprint(mustStream(t, ns, everything(5000))), fingerprint(mustStream(t, ns, everything(5000)))
@@ -117,6 +119,7 @@ func TestSharesComeOut(t *testing.T) {
 // TestDecodeAccepts: without a malformed share nothing is rejected; with one exactly those records are, for every
 // reason but the size.
 func TestDecodeAccepts(t *testing.T) {
+	mark.Expect(t, "generate.3 record with one thing wrong")
 	for _, ns := range []*manifests.Namespace{demo(t), namespaceOf(t, 1, 0, 5), namespaceOf(t, 7, 60, math.MaxInt64-2, math.MinInt64+2, 100)} {
 		config := ledger.NewConfig(ns, "id")
 		reasons := map[ledger.Reason]int{}
@@ -152,6 +155,7 @@ type identity struct {
 
 // TestClassesAreWhatTheySay judges every record against all that came before it.
 func TestClassesAreWhatTheySay(t *testing.T) {
+	mark.Expect(t, "generate.4 correction under a revision of its own")
 	ns := demo(t)
 	config := ledger.NewConfig(ns, "id")
 	identities, lastDay := map[ledger.IdentityRef]*identity{}, map[int32]int64{}
@@ -212,6 +216,7 @@ func TestClassesAreWhatTheySay(t *testing.T) {
 // TestS3ArithmeticBound: |opening| + the sum of all |qty| of a key stays below MaxInt64, also where hardly any room is
 // left, and every key that can take part does.
 func TestS3ArithmeticBound(t *testing.T) {
+	mark.Expect(t, "generate.2 record beyond the bound")
 	const high = math.MaxInt64
 	ns := namespaceOf(t, 3, 60, 100, 0, high-2, -(high - 2), high-1000, -(high - 5000), high, math.MinInt64, high-1, -high)
 	config := ledger.NewConfig(ns, "id")

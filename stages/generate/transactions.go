@@ -1,6 +1,9 @@
 package generate
 
-import "amends.dev/amends/stages/ledger"
+import (
+	"amends.dev/amends/internal/mark"
+	"amends.dev/amends/stages/ledger"
+)
 
 // transactionsMax bounds how many transactions are remembered for corrections.
 const transactionsMax = 1 << 16
@@ -46,6 +49,7 @@ func (ts *transactions) add(r *random, t *transaction) {
 		ts.kept = append(ts.kept, t)
 		return
 	}
+	mark.Hit("generate.5 sample is full")
 	i := r.below(transactionsMax)
 	if ts.kept[i].hasLower() {
 		ts.stale--

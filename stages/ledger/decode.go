@@ -34,6 +34,9 @@ func (c *Config) Decode(rec Record) (Transaction, Reason) {
 	s := c.scanners.Get().(*scanner) //nolint:forcetypeassert // the pool holds nothing else
 	defer c.scanners.Put(s)
 	if s.scan(rec.Value) != nil {
+		if s.unknown {
+			mark.Hit("R05 broken syntax after an unknown field")
+		}
 		return Transaction{}, ReasonInvalidJSON
 	}
 	if reason := s.checkShape(); reason != ReasonNone {

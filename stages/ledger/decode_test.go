@@ -26,6 +26,7 @@ func TestDecodeBase(t *testing.T) {
 // TestR05Order gives each step of the order a record that has its fault and every later one: the first reason counts,
 // whatever stands first in the document.
 func TestR05Order(t *testing.T) {
+	mark.Expect(t, "R05 broken syntax after an unknown field")
 	reasons := []ledger.Reason{
 		ledger.ReasonInvalidJSON, ledger.ReasonDuplicateField, ledger.ReasonUnknownField, ledger.ReasonMissingField,
 		ledger.ReasonWrongType, ledger.ReasonInvalidTxnID, ledger.ReasonRevisionOutOfRange, ledger.ReasonInvalidKind,

@@ -71,6 +71,9 @@ func (b *Batch) repair(d *decision) error {
 		mark.Hit("SC03 day moved")
 	}
 	before := d.key.closeBefore(at, opening)
+	if at > 0 && d.key.days[at-1].Day < first-1 {
+		mark.Hit("SC13 no row on the day before")
+	}
 	walk := suffix{old: old, added: added, oldClose: before, newClose: before}
 	for row := range d.key.rowsFrom(first, added) {
 		if row.Day > last && walk.delta == (int128{}) {
@@ -137,6 +140,9 @@ func (b *Batch) visit(d *decision, walk *suffix, row DayRow) error {
 		active--
 	}
 	if walk.added.active && walk.added.day == row.Day {
+		if active > 0 {
+			mark.Hit("SC11 another movement on the day") // the day's close decides, not the balance between them
+		}
 		walk.delta = walk.delta.add(widen(walk.added.qty))
 		active++
 	}
@@ -163,6 +169,9 @@ func (b *Batch) settle(d *decision, row DayRow, active, before, closing int64) e
 	next.Active, next.Close = active, closing
 	threshold := b.cfg.StockKey(d.key.id).ReorderThreshold
 	next.AlertPresent = active > 0 && before >= threshold && closing < threshold
+	if active > 0 && (before == threshold || closing == threshold) {
+		mark.Hit("SC12 equality with the threshold")
+	}
 	next.AlertClose = closing
 	if active == 0 {
 		next.Close = 0
