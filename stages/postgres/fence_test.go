@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/worker"
 	"amends.dev/amends/stages/worker/storetest"
@@ -12,6 +13,7 @@ import (
 // TestB031BothFences: the epoch is compared under the lock at the beginning of a unit of work, and again by the statement
 // that moves the frontier, so that a unit whose row changed in spite of the lock writes nothing.
 func TestB031BothFences(t *testing.T) {
+	mark.Expect(t, "postgres.2 other epoch under the lock")
 	pool := newState(t, 1, nil)
 	store := NewWorkerStore(pool, "topic-id")
 	old := storetest.Install(t, store, 0, "a", 1)
@@ -46,6 +48,7 @@ func TestB031BothFences(t *testing.T) {
 
 // TestB033BeginLocksTheRow: from its beginning to its end a unit of work keeps every other writer from its row.
 func TestB033BeginLocksTheRow(t *testing.T) {
+	mark.Expect(t, "postgres.1 row lock comes first")
 	pool := newState(t, 1, nil)
 	store := NewWorkerStore(pool, "topic-id")
 	owner := storetest.Install(t, store, 0, "a", 1)
