@@ -26,6 +26,8 @@ const (
 	PhaseScan Phase = "scan"
 	// PhaseCompare reads stable snapshots and compares.
 	PhaseCompare Phase = "compare"
+	// PhaseExplain reads the source records of keys that differ or are BLOCKED.
+	PhaseExplain Phase = "explain"
 	// PhaseRecheck proves that nothing moved meanwhile.
 	PhaseRecheck Phase = "recheck"
 )

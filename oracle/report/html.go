@@ -206,7 +206,7 @@ func payloadViews(k *explain.Key, pointer string, c Conflict) []payloadView {
 				}
 				all = append(all, payloadView{
 					Name: fmt.Sprint(n + 1), Pointer: fmt.Sprintf("%s/identities/%d/revisions/%d/payloads/%d", pointer, i, j, n),
-					Kind:    p.Kind, ValidTime: p.ValidTime, Qty: p.Qty, Records: strings.Join(places, " "),
+					Kind: p.Kind, ValidTime: p.ValidTime, Qty: p.Qty, Records: strings.Join(places, " "),
 				})
 			}
 		}

@@ -59,6 +59,8 @@ type Report struct {
 	// Explanations derive the keys that differ or are BLOCKED from their source records. Like the listed differences they
 	// are bounded.
 	Explanations []explain.Key `json:"explanations"`
+	// NotExplained says why there are none although keys differ or are BLOCKED; else it is empty.
+	NotExplained string `json:"notExplained,omitempty"`
 	// Scope are the keys that were asked for; it changes no verdict (S10).
 	Scope []ScopedKey `json:"scope"`
 	// Expected is the comparison with a file of expected diagnostics; nil where none was given (R24).

@@ -21,6 +21,9 @@ func Text(w io.Writer, r *Report, limit int) error {
 	writeList(&b, "checks that held", len(r.Checks), 0, func(i int) string { return string(r.Checks[i].Phase) + ": " + r.Checks[i].Text })
 	writeList(&b, "outside int64", len(r.OutOfDomain), limit, func(i int) string { return outOfDomainLine(r.OutOfDomain[i]) })
 	writeDifferences(&b, r)
+	if r.NotExplained != "" {
+		fmt.Fprintf(&b, "nothing explains the differences: %s\n", r.NotExplained)
+	}
 	writeList(&b, "conflicts", len(r.Conflicts), limit, func(i int) string { return conflictLine(r.Conflicts[i]) })
 	writeList(&b, "rejections", len(r.Rejections), limit, func(i int) string { return rejectionLine(r.Rejections[i]) })
 	writeExpected(&b, r, limit)

@@ -11,6 +11,7 @@ import (
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/compare"
 	"amends.dev/amends/oracle/engine"
+	"amends.dev/amends/oracle/explain"
 	"amends.dev/amends/oracle/projection"
 	"amends.dev/amends/oracle/report"
 )
@@ -29,6 +30,9 @@ type findings struct {
 	// payloads are the contradicting payloads of each conflict.
 	payloads  map[projection.Conflict][]report.Payload
 	collector *compare.Collector
+	// explanations derive the keys that differ or are BLOCKED; notExplained says why there are none.
+	explanations []explain.Key
+	notExplained string
 }
 
 // judgeHistory recomputes the source through H and compares; false ends the run, for the reason then in the report.
@@ -51,7 +55,11 @@ func (v *run) judgeHistory(ctx context.Context) bool {
 		v.failed(boundary.PhaseCompare, err)
 		return false
 	}
-	return len(v.report.Incomplete) == 0
+	if len(v.report.Incomplete) > 0 {
+		return false
+	}
+	v.explain(ctx, found)
+	return true
 }
 
 // snapshotFits says whether a snapshot that is to be judged holds exactly the history of the boundary (R22).
@@ -101,10 +109,7 @@ func (v *run) history(r boundary.Range) engine.History {
 
 // scan has the engine compute the history through H, and identifies the records behind its diagnostics.
 func (v *run) scan(ctx context.Context) (*findings, error) {
-	result := v.machine.Result()
-	whole := boundary.Range{
-		Topic: v.applied.Namespace.Spec.Source.Topic, TopicID: result.SourceID, From: result.SourceStarts, To: result.H,
-	}
+	whole := v.whole()
 	found := &findings{visible: make([]int64, len(whole.To))}
 	var broken error
 	history := func(ctx context.Context) iter.Seq2[engine.Record, error] {
@@ -238,6 +243,7 @@ func (f *findings) fill(r *report.Report) {
 	r.OutOfDomain = append(r.OutOfDomain, f.projection.OutOfDomain...)
 	r.Rejections = append(r.Rejections, f.rejections...)
 	r.Differences = append(r.Differences, f.collector.Listed()...)
+	r.Explanations, r.NotExplained = append(r.Explanations, f.explanations...), f.notExplained
 	c := &r.Counts
 	c.Records, c.Rejections, c.Differences = f.records, int64(len(f.rejections)), f.collector.Differences()
 	c.Balances, c.Alerts = f.collector.Tally(compare.FamilyBalance), f.collector.Tally(compare.FamilyAlert)

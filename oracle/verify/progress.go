@@ -46,6 +46,8 @@ func timing(t *report.Timings, phase boundary.Phase) *int64 {
 		return &t.Scan
 	case boundary.PhaseCompare:
 		return &t.Compare
+	case boundary.PhaseExplain:
+		return &t.Explain
 	case boundary.PhaseRecheck:
 		return &t.Recheck
 	default:

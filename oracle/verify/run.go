@@ -111,6 +111,7 @@ func newRun(deps Deps, options Options, a *Applied, judge engine.Engine) *run {
 		Timeout: options.Timeout, Settle: options.Settle, WritersStopped: options.WritersStopped, Holder: holder(deps),
 	})
 	now := deps.Clock.Now()
+	r.Began = now.UTC().Format(time.RFC3339)
 	return &run{deps: deps, options: options, applied: a, judge: judge, machine: machine, report: r, began: now, phaseBegan: now}
 }
 

@@ -30,3 +30,19 @@ CREATE TABLE writer_lease (
     stop_requested      boolean NOT NULL DEFAULT false,
     released            boolean NOT NULL DEFAULT false
 );
+
+-- Reports of verifications, kept when they were printed (S10). They outlive their namespace.
+CREATE SEQUENCE verification_number;
+CREATE TABLE verification (
+    number              bigint PRIMARY KEY DEFAULT nextval('verification_number'),
+    namespace           text NOT NULL,
+    status              text NOT NULL,
+    exit_code           integer NOT NULL,
+    -- Two counts of the report, for lists.
+    records             bigint NOT NULL,
+    differences         bigint NOT NULL,
+    verified_at         timestamptz NOT NULL DEFAULT now(),
+    -- The JSON document as it was printed: json keeps the bytes, and names that jsonb refuses.
+    report              json NOT NULL
+);
+CREATE INDEX verification_namespace ON verification (namespace, number);
