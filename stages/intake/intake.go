@@ -130,14 +130,15 @@ const (
 	stageDeliver = "intake-deliver"
 )
 
-// Tasks are what has to run while the intake accepts requests: the lease, the group commits, the direct publications and
-// the deliveries. They end after the server that calls Submit.
+// LeaseTask keeps the writer lease. It ends before Close.
+func (i *Intake) LeaseTask() run.Task {
+	return run.Task{Stage: Stage, Step: i.keeper.Step, Status: i.keeper.status}
+}
+
+// Tasks are what else has to run while requests are performed: the group commits, the direct publications and the
+// deliveries. They end after the server that calls Submit, and after Close.
 func (i *Intake) Tasks() []run.Task {
-	tasks := []run.Task{
-		{Stage: Stage, Step: i.keeper.Step, Status: i.keeper.status},
-		{Stage: stageCommit, Step: i.commits.Step},
-		{Stage: stageDirect, Step: i.directs.Step},
-	}
+	tasks := []run.Task{{Stage: stageCommit, Step: i.commits.Step}, {Stage: stageDirect, Step: i.directs.Step}}
 	if len(i.options.Targets) > 0 {
 		tasks = append(tasks, run.Task{Stage: stageDeliver, Step: i.delivery.Step})
 	}
@@ -145,7 +146,7 @@ func (i *Intake) Tasks() []run.Task {
 }
 
 // Close drains the publications of what was accepted, at most until ctx ends, and gives the writer lease up. It is called
-// after the tasks ended; the drain of pending publications still runs.
+// when nothing submits any more and the lease's task has ended, while the drain still runs.
 func (i *Intake) Close(ctx context.Context) error { return i.keeper.close(ctx) }
 
 // Ready reports whether requests are performed, and if not, why.

@@ -117,7 +117,7 @@ func (w *World) Start(t testing.TB, options intake.Options) *intake.Intake {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
-	tasks := append(i.Tasks(), run.Task{Stage: "drain", Step: func(ctx context.Context) (bool, time.Time, error) {
+	tasks := append(i.Tasks(), i.LeaseTask(), run.Task{Stage: "drain", Step: func(ctx context.Context) (bool, time.Time, error) {
 		if w.Held.Load() {
 			return false, time.Now().Add(time.Millisecond), nil
 		}
