@@ -75,6 +75,14 @@ func (d *document) rowFaults(s *section, r *row) []string {
 			faults = append(faults, fmt.Sprintf("%s: there is no scenario %s", r.ID, id))
 		}
 	}
+	if s.Marked && len(r.Marks) == 0 && r.Unmarked == "" {
+		faults = append(faults, r.ID+": neither a mark nor a reason (unmarked) why there is none")
+	}
+	for _, number := range r.Mutants {
+		if fault := d.mutantFault(r, number); fault != "" {
+			faults = append(faults, fmt.Sprintf("%s: mutant %s: %s", r.ID, number, fault))
+		}
+	}
 	for key := range r.Not {
 		if key != "all" && !slices.Contains(columnKeys[:], key) {
 			faults = append(faults, fmt.Sprintf("%s: there is no column %q", r.ID, key))

@@ -64,6 +64,11 @@ type row struct {
 	Not map[string]string `yaml:"not"`
 	// Marks are coverage marks that stand for the row beside those whose names hold its id.
 	Marks []string `yaml:"marks"`
+	// Mutants are numbers of faults that a test of the row finds: for a row without a mark, whose decision no line of Go
+	// takes.
+	Mutants words `yaml:"mutants"`
+	// Unmarked says why no place in production code can stand for the row.
+	Unmarked string `yaml:"unmarked"`
 	// Limit says what the tests do not show.
 	Limit string `yaml:"limit"`
 }
@@ -100,7 +105,7 @@ type section struct {
 	IDs words `yaml:"ids"`
 	// Absent is, by column, why a row without a test there has none, unless the row says otherwise.
 	Absent map[string]string `yaml:"absent"`
-	// Marked says that rows should have a mark.
+	// Marked says that rows need a mark, or a reason why they have none.
 	Marked bool  `yaml:"marked"`
 	Rows   []row `yaml:"rows"`
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,7 +14,7 @@ const root = "../.."
 
 // TestPage: data and code hold together, and docs/evidence.md is what they give.
 func TestPage(t *testing.T) {
-	page, faults, err := generate(root)
+	page, faults, _, err := generate(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,6 +27,17 @@ func TestPage(t *testing.T) {
 	}
 	if !bytes.Equal(page, written) {
 		t.Errorf("%s is out of date: go run ./internal/evidence", pageName)
+	}
+}
+
+// TestMarksAreLinked: every mark has a mutant of its function that a test of its rows finds, or a reason why there is none.
+func TestMarksAreLinked(t *testing.T) {
+	_, _, unlinked, err := generate(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range unlinked {
+		t.Error(fault)
 	}
 }
 
@@ -47,18 +59,26 @@ func small(t *testing.T) (*document, *code) {
 	for _, key := range columnKeys {
 		absent[key] = "does not apply"
 	}
-	d := &document{packages: map[string]string{"a": "stages/a"}, scenarios: map[string]*scenario{"SC01": {}}}
+	d := &document{packages: map[string]string{"a": "stages/a"}, unmutated: map[string]string{}, scenarios: map[string]*scenario{"SC01": {}}}
 	d.sections = []*section{{Title: "all", IDs: words{"R08-09", "a.1"}, Absent: absent, Marked: true, Rows: []row{
-		{ID: "R08", Says: "eight"}, {ID: "R09", Says: "nine", Model: words{"a.TestA", "a.TestA/some_case/deeper"}}, {ID: "a.1", Says: "one"},
+		{ID: "R08", Says: "eight", Unmarked: "too large"}, {ID: "R09", Says: "nine", Model: words{"a.TestA", "a.TestA/some_case/deeper"}},
+		{ID: "a.1", Says: "one", Model: words{"a.TestA"}, Unmarked: "SQL", Mutants: words{"001"}},
 	}}}
+	d.mutants = []*mutant{{name: "001-no-stop", File: "stages/a/a.go", Find: `mark.Hit("R09 stop")`,
+		Kills: []kill{{Package: "./stages/a", Run: "^TestA$", Marks: []string{"R09 stop"}}}}}
 	return d, c
+}
+
+// allFaults are those of data, code and links.
+func allFaults(d *document, c *code) []string {
+	return slices.Concat(d.faults(), c.faults(d), c.linkFaults(d))
 }
 
 // TestFaultsAreFound: each way in which data and code can part is a fault; the undamaged twin has none.
 func TestFaultsAreFound(t *testing.T) {
 	d, c := small(t)
 	d.attach(c.hits)
-	if faults := append(d.faults(), c.faults(d)...); len(faults) != 0 {
+	if faults := allFaults(d, c); len(faults) != 0 {
 		t.Fatalf("the undamaged twin: %q", faults)
 	}
 	if got := d.sections[0].Rows[1].Marks; len(got) != 1 {
@@ -79,12 +99,22 @@ func TestFaultsAreFound(t *testing.T) {
 		"in none of the row's pack":  func(d *document, _ *code) { d.sections[0].Rows[0].Marks = []string{"R09 stop"} },
 		"invariant without a row":    func(_ *document, c *code) { c.invariants = append(c.invariants, "a.2") },
 		"no test expects the mark":   func(_ *document, c *code) { c.hits["R01 new"] = []place{{file: "stages/a/a.go"}} },
+		"neither a mark nor a reaso": func(d *document, _ *code) { d.sections[0].Rows[0].Unmarked = "" },
+		"a.1: mutant 002: there is":  func(d *document, _ *code) { d.sections[0].Rows[2].Mutants = words{"002"} },
+		"R08: mutant 001: no test ":  func(d *document, _ *code) { d.sections[0].Rows[0].Mutants = words{"001"} },
+		"no mutant is linked to th":  func(d *document, _ *code) { d.mutants[0].Kills[0].Marks = nil },
+		"has a mutant, and a reaso":  func(d *document, _ *code) { d.unmutated["R09 stop"] = "no" },
+		"and no such mark":           func(d *document, _ *code) { d.unmutated["R09 gone"] = "no" },
+		"not change the function t":  func(d *document, _ *code) { d.mutants[0].Find = "package a" },
+		"is not ^Test$":              func(d *document, _ *code) { d.mutants[0].Kills[0].Run = "^TestA$|^TestB$" },
+		"that it runs, expects the":  func(d *document, _ *code) { d.mutants[0].Kills[0].Package = "./stages/b" },
+		"is no test of the mark's ":  func(d *document, _ *code) { d.mutants[0].Kills[0].Run = "^TestX$" },
 		"is expected and hit nowher": func(_ *document, c *code) { c.expects["R01 old"] = []string{"stages/a/a_test.go"} },
 	} {
 		d, c := small(t)
 		damage(d, c)
 		d.attach(c.hits)
-		if faults := append(d.faults(), c.faults(d)...); len(faults) == 0 || !strings.Contains(strings.Join(faults, "\n"), want) {
+		if faults := allFaults(d, c); len(faults) == 0 || !strings.Contains(strings.Join(faults, "\n"), want) {
 			t.Errorf("want a fault with %q, found %q", want, faults)
 		}
 	}
@@ -108,12 +138,12 @@ func TestScenarioLevels(t *testing.T) {
 	}
 }
 
-// TestUnmarkedAreListed: an id without a mark is named in the page, where marks are wanted.
+// TestUnmarkedAreListed: an id without a mark is in the page with its reason, where marks are wanted.
 func TestUnmarkedAreListed(t *testing.T) {
 	d, c := small(t)
 	d.attach(c.hits)
 	page := string(render(d))
-	if !strings.Contains(page, "- all: R08, a.1\n") || !strings.Contains(page, "Marks: `R09 stop`.") {
+	if !strings.Contains(page, "| R08 | too large |  |\n| a.1 | SQL | 001 |\n") || !strings.Contains(page, "Marks: `R09 stop`.") {
 		t.Error(page)
 	}
 }

@@ -27,7 +27,8 @@ func main() {
 
 // run writes the page and returns the exit code. Faults of data and code go to out, one a line, and make it 1.
 func run(root string, out io.Writer) int {
-	page, faults, err := generate(root)
+	page, faults, unlinked, err := generate(root)
+	faults = append(faults, unlinked...)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(root, filepath.FromSlash(pageName)), page, 0o600)
 	}
@@ -43,17 +44,16 @@ func run(root string, out io.Writer) int {
 	return 0
 }
 
-// generate renders the page from data and code, and says what is wrong with them.
-func generate(root string) (page []byte, faults []string, err error) {
+// generate renders the page from data and code, and says what is wrong with them, and with the links of marks to mutants.
+func generate(root string) (page []byte, faults, unlinked []string, err error) {
 	doc, err := load(root)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	code, err := scan(root)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	doc.attach(code.hits)
-	faults = append(doc.faults(), code.faults(doc)...)
-	return render(doc), faults, nil
+	return render(doc), append(doc.faults(), code.faults(doc)...), code.linkFaults(doc), nil
 }

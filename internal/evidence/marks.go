@@ -18,12 +18,15 @@ type mutant struct {
 	name  string
 	File  string `yaml:"file"`
 	Find  string `yaml:"find"`
-	Kills []struct {
-		Package string `yaml:"package"`
-		Run     string `yaml:"run"`
-		// Marks are those in whose function the fault is, and which this test has to fail for by itself.
-		Marks []string `yaml:"marks"`
-	} `yaml:"kills"`
+	Kills []kill `yaml:"kills"`
+}
+
+// kill is a test that finds a fault.
+type kill struct {
+	Package string `yaml:"package"`
+	Run     string `yaml:"run"`
+	// Marks are those in whose function the fault is, and which this test has to fail for by itself.
+	Marks []string `yaml:"marks"`
 }
 
 // loadMutants reads the faults that are linked to marks.
@@ -103,14 +106,37 @@ func (c *code) linkFault(d *document, m *mutant, name, dir, run string) string {
 			return ""
 		}
 	}
-	for _, r := range d.marked(name) {
-		for column := range columns {
-			if slices.ContainsFunc(r.tests(column), func(reference string) bool { return d.runs(reference, dir, test, sub) }) {
+	if slices.ContainsFunc(d.marked(name), func(r *row) bool { return d.rowRuns(r, dir, test, sub) }) {
+		return ""
+	}
+	return fmt.Sprintf("%s %s is no test of the mark's rows, and does not name its id", dir, run)
+}
+
+// mutantFault says why a mutant is no evidence for the tests of a row, "" where it is.
+func (d *document) mutantFault(r *row, number string) string {
+	for _, m := range d.mutants {
+		if !strings.HasPrefix(m.name, number+"-") {
+			continue
+		}
+		for _, k := range m.Kills {
+			parts := linkedRun.FindStringSubmatch(k.Run)
+			if parts != nil && d.rowRuns(r, strings.TrimPrefix(k.Package, "./"), parts[1], parts[2]) {
 				return ""
 			}
 		}
+		return "no test that finds it is one of the row"
 	}
-	return fmt.Sprintf("%s %s is no test of the mark's rows, and does not name its id", dir, run)
+	return "there is none of this number"
+}
+
+// rowRuns reports whether any test of a row is among what go test would run.
+func (d *document) rowRuns(r *row, dir, test, sub string) bool {
+	for column := range columns {
+		if slices.ContainsFunc(r.tests(column), func(reference string) bool { return d.runs(reference, dir, test, sub) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // marked are the rows that have a mark.

@@ -93,18 +93,29 @@ func quoted(names []string) string {
 	return "`" + strings.Join(names, "`, `") + "`"
 }
 
-// renderUnmarked lists the ids that should have a mark and have none.
+// renderUnmarked lists the ids without a mark, and the marks without a mutant, each with the reason.
 func renderUnmarked(out *bytes.Buffer, d *document) {
-	out.WriteString("\n## Without a mark\n\nThese ids have no place in production code that a test is held to pass through: they are spread over many lines, or\nnobody has set the mark yet.\n\n")
+	out.WriteString("\n## Without a mark\n\nThese ids have no place in production code that a test is held to pass through. Where the decision is one of SQL, a mutant\nof testdata/mutants takes it away, and a test of the row finds that.\n\n| id | why | mutants |\n|---|---|---|\n")
 	for _, s := range d.sections {
-		var ids []string
 		for i := range s.Rows {
-			if len(s.Rows[i].Marks) == 0 {
-				ids = append(ids, s.Rows[i].ID)
+			if r := &s.Rows[i]; s.Marked && len(r.Marks) == 0 {
+				fmt.Fprintf(out, "| %s | %s | %s |\n", r.ID, r.Unmarked, strings.Join(r.Mutants, ", "))
 			}
 		}
-		if s.Marked && len(ids) > 0 {
-			fmt.Fprintf(out, "- %s: %s\n", s.Title, strings.Join(ids, ", "))
+	}
+	out.WriteString("\n## Marks and their mutants\n\nEach of these faults stands in the function of the mark, and is found by the test, whatever other tests do.\n\n| mark | mutant | found by |\n|---|---|---|\n")
+	rows := map[string][]string{}
+	for _, m := range d.mutants {
+		for _, k := range m.Kills {
+			for _, name := range k.Marks {
+				rows[name] = append(rows[name], fmt.Sprintf("| %s | %s | `%s %s` |\n", name, m.name, strings.TrimPrefix(k.Package, "./"), strings.ReplaceAll(k.Run, "|", `\|`)))
+			}
 		}
+	}
+	for name, reason := range d.unmutated {
+		rows[name] = append(rows[name], fmt.Sprintf("| %s | none | %s |\n", name, reason))
+	}
+	for _, name := range sortedKeys(rows) {
+		out.WriteString(strings.Join(rows[name], ""))
 	}
 }
