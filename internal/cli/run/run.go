@@ -48,6 +48,7 @@ func New(a *app.App) *cobra.Command {
 		ValidArgs: pipeline.All(),
 		Args:      cobra.OnlyValidArgs,
 	}
+	cmd.AddCommand(newIntake(a))
 	connections := connect.Register(cmd)
 	o.selector = connect.RegisterSelector(cmd)
 	f := cmd.Flags()
