@@ -3,8 +3,11 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/manifests"
+	"amends.dev/amends/oracle/diagnostics"
 	"amends.dev/amends/oracle/projection"
 	"amends.dev/amends/oracle/report"
 	"amends.dev/amends/stages/broker"
@@ -46,6 +49,8 @@ type verdict struct {
 	status report.Status
 	// conflicts are the unresolved ones of the report.
 	conflicts []projection.Conflict
+	// report has the diagnostics, in full.
+	report *report.Report
 	// detail is for people.
 	detail string
 }
@@ -176,7 +181,22 @@ func verifyStep(ctx context.Context, b bench, v *Verification) ([]string, error)
 		d.add("verdict: want %s, got %s %s", v.Expect, got.status, got.detail)
 	}
 	list(&d, "unresolved conflicts of the report", v.Conflicts, got.conflicts)
+	succeeds(&d, v, got)
 	return d, nil
+}
+
+// succeeds compares whether the verification ends with success, under the diagnostics that it was told to expect.
+func succeeds(d *differences, v *Verification, got verdict) {
+	if v.Ends == "" {
+		return
+	}
+	if v.Diagnostics != nil {
+		expected := slices.SortedFunc(slices.Values(v.Diagnostics), diagnostics.Order)
+		got.report.Expect("the scenario", &diagnostics.File{Name: "the scenario", Entries: expected})
+	}
+	if success := got.report.ExitCode == exit.OK; success != (v.Ends == "success") || got.report.Status != got.status {
+		d.add("ends: want %s, got %s with exit code %d; diagnostics %+v", v.Ends, got.report.Status, got.report.ExitCode, got.report.Diagnostics())
+	}
 }
 
 // envelopesOf reads published messages, by source partition.

@@ -242,7 +242,7 @@ func TestFlippedExpectations(t *testing.T) {
 
 // TestFlippedSteps falsifies what is expected in the midst of a scenario.
 func TestFlippedSteps(t *testing.T) {
-	checks, verdicts, conflicts, replays := 0, 0, 0, 0
+	checks, verdicts, ends, conflicts, replays := 0, 0, 0, 0, 0
 	variants(t, func(t *testing.T, s *conformance.Scenario, v *conformance.Variant) {
 		fails := func(what string, at int, step conformance.Step) {
 			damaged := *v
@@ -274,6 +274,12 @@ func TestFlippedSteps(t *testing.T) {
 				verify.Expect = wrong(verify.Expect)
 				verdicts++
 				fails("another verdict", i, conformance.Step{Verify: &verify})
+				if step.Verify.Ends != "" {
+					verify = *step.Verify
+					verify.Ends = map[string]string{"success": "failure", "failure": "success"}[verify.Ends]
+					ends++
+					fails("another exit code", i, conformance.Step{Verify: &verify})
+				}
 				if step.Verify.Conflicts != nil {
 					verify = *step.Verify
 					verify.Conflicts = []projection.Conflict{}
@@ -283,8 +289,8 @@ func TestFlippedSteps(t *testing.T) {
 			}
 		}
 	})
-	if checks == 0 || verdicts == 0 || conflicts == 0 || replays == 0 {
-		t.Errorf("%d checks, %d verdicts, %d lists of conflicts and %d replays were falsified", checks, verdicts, conflicts, replays)
+	if checks == 0 || verdicts == 0 || ends == 0 || conflicts == 0 || replays == 0 {
+		t.Errorf("%d checks, %d verdicts, %d exit codes, %d lists of conflicts and %d replays were falsified", checks, verdicts, ends, conflicts, replays)
 	}
 }
 

@@ -206,6 +206,7 @@ func (p *memoryParts) verify(ctx context.Context, topics topics, _ bool, during 
 			return verdict{}, err
 		}
 	}
+	r := report.New()
 	facts := report.Facts{Complete: whole != nil && p.drained(ctx, o, h) && slices.Equal(h, p.source.ends()) && p.source.id() == p.sourceID, Failed: len(o.stops) > 0}
 	var conflicts []projection.Conflict
 	if whole != nil && facts.Complete {
@@ -213,10 +214,22 @@ func (p *memoryParts) verify(ctx context.Context, topics topics, _ bool, during 
 		facts.Ambiguous, facts.Excluded, facts.Failed = deserved.Ambiguous, deserved.Excluded, facts.Failed || deserved.Failed
 		facts.Different = len(p.differs(o, whole)) > 0
 		conflicts = ambiguous(whole.Statuses)
+		diagnose(r, p.ns, p.records(), whole)
 	} else {
 		conflicts = ambiguous(p.statuses(p.worker.Tables().Keys))
 	}
-	return verdict{status: report.Decide(facts), conflicts: conflicts, detail: fmt.Sprintf("%+v", facts)}, nil
+	r.Complete = facts.Complete
+	r.Judge()
+	return verdict{status: report.Decide(facts), conflicts: conflicts, report: r, detail: fmt.Sprintf("%+v", facts)}, nil
+}
+
+// records are all of the source, partition after partition.
+func (p *memoryParts) records() history {
+	var s history
+	for _, records := range p.source.partitions {
+		s = append(s, records...)
+	}
+	return s
 }
 
 // wholeHistory is the naive engine's result, nil where the history is not whole.
@@ -225,11 +238,7 @@ func (p *memoryParts) wholeHistory(ctx context.Context, topics topics) (*project
 	if err != nil || slices.Max(found.Starts) > 0 {
 		return nil, err
 	}
-	var s history
-	for _, records := range p.source.partitions {
-		s = append(s, records...)
-	}
-	return reference.Engine{}.Compute(ctx, p.ns, s.engine())
+	return reference.Engine{}.Compute(ctx, p.ns, p.records().engine())
 }
 
 // differs compares the view with the engine's result.

@@ -185,7 +185,7 @@ func (d *database) verifyWith(ctx context.Context, topics verify.Topics, hurried
 	if err = errors.Join(err, duringErr); err != nil {
 		return verdict{}, err
 	}
-	out := verdict{status: r.Status, conflicts: []projection.Conflict{}}
+	out := verdict{status: r.Status, conflicts: []projection.Conflict{}, report: r}
 	out.detail = fmt.Sprintf("%+v %+v %+v", r.Errors, r.Incomplete, r.Differences)
 	for _, c := range r.Conflicts {
 		if c.State == report.Ambiguous {

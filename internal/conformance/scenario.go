@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"amends.dev/amends/manifests"
+	"amends.dev/amends/oracle/diagnostics"
 	"amends.dev/amends/oracle/projection"
 	"amends.dev/amends/oracle/report"
 )
@@ -182,6 +183,11 @@ type Verification struct {
 	Conflicts []projection.Conflict `json:"conflicts"`
 	// During are records that a hostile writer appends while the verification compares.
 	During []Record `json:"during"`
+	// Diagnostics are the rejections and conflicting payloads that the verification is told to expect, no more and no
+	// fewer (R24); not told where absent.
+	Diagnostics []diagnostics.Entry `json:"diagnostics"`
+	// Ends says whether the verification ends with exit code 0, success or failure; not compared where absent.
+	Ends string `json:"ends"`
 }
 
 // Trim says which part of a partition is removed.
