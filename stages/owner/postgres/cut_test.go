@@ -17,20 +17,34 @@ type cutMode int32
 
 const (
 	cutNever cutMode = iota
+	// cutUnsent: nothing of what is committed was sent.
+	cutUnsent
 	// cutBefore: everything was sent but COMMIT.
 	cutBefore
 	// cutDuring: COMMIT is sent, and the connection is gone before the answer.
 	cutDuring
 	// cutAfter: the server has answered, and the answer is lost.
 	cutAfter
+	// cutHold: everything was sent but COMMIT, which waits to be released.
+	cutHold
 )
 
 var errCut = errors.New("connection cut")
 
 // cutter cuts connections at a COMMIT, once for each time that it is armed.
-type cutter struct{ mode atomic.Int32 }
+type cutter struct {
+	mode             atomic.Int32
+	reached, release chan struct{}
+}
 
 func (c *cutter) arm(mode cutMode) { c.mode.Store(int32(mode)) }
+
+// hold makes the next COMMIT wait: reached is closed when it would be sent, and it is once release is closed.
+func (c *cutter) hold() (reached <-chan struct{}, release chan<- struct{}) {
+	c.reached, c.release = make(chan struct{}), make(chan struct{})
+	c.arm(cutHold)
+	return c.reached, c.release
+}
 
 func (c *cutter) configure(config *pgxpool.Config) {
 	config.ConnConfig.AfterNetConnect = func(_ context.Context, _ *pgconn.Config, conn net.Conn) (net.Conn, error) {
@@ -72,10 +86,13 @@ func (c *cutConn) Write(b []byte) (int, error) {
 		return c.Conn.Write(b)
 	}
 	switch cutMode(c.cutter.mode.Swap(int32(cutNever))) {
-	case cutBefore:
-		_, err := c.Conn.Write(b[:at])
+	case cutUnsent:
 		_ = c.Close()
-		return 0, errors.Join(errCut, err)
+		return 0, errCut
+	case cutBefore:
+		n, err := c.Conn.Write(b[:at])
+		_ = c.Close()
+		return n, errors.Join(errCut, err)
 	case cutDuring:
 		n, err := c.Conn.Write(b)
 		_ = c.Close()
@@ -91,6 +108,15 @@ func (c *cutConn) Write(b []byte) (int, error) {
 		}
 		_ = c.Close()
 		return n, err
+	case cutHold:
+		n, err := c.Conn.Write(b[:at])
+		if err != nil {
+			return n, err
+		}
+		close(c.cutter.reached)
+		<-c.cutter.release
+		m, err := c.Conn.Write(b[at:])
+		return n + m, err
 	default:
 		return c.Conn.Write(b)
 	}

