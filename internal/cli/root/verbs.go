@@ -5,6 +5,7 @@ import (
 
 	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/cli/apply"
+	"amends.dev/amends/internal/cli/compare"
 	"amends.dev/amends/internal/cli/conformance"
 	"amends.dev/amends/internal/cli/demo"
 	"amends.dev/amends/internal/cli/describe"
@@ -13,6 +14,7 @@ import (
 	"amends.dev/amends/internal/cli/get"
 	"amends.dev/amends/internal/cli/oracle"
 	"amends.dev/amends/internal/cli/plan"
+	"amends.dev/amends/internal/cli/rebuild"
 	"amends.dev/amends/internal/cli/replay"
 	"amends.dev/amends/internal/cli/resume"
 	"amends.dev/amends/internal/cli/run"
@@ -20,6 +22,7 @@ import (
 	"amends.dev/amends/internal/cli/simulate"
 	"amends.dev/amends/internal/cli/status"
 	"amends.dev/amends/internal/cli/validate"
+	"amends.dev/amends/internal/cli/verifications"
 	"amends.dev/amends/internal/cli/verify"
 	"amends.dev/amends/internal/cli/version"
 )
@@ -37,7 +40,7 @@ func verbs(a *app.App) []group {
 		{"Declare a namespace:", []*cobra.Command{validate.New(a), plan.New(a), apply.New(a)}},
 		{"Run the pipeline:", []*cobra.Command{generate.New(a), run.New(a), status.New(a)}},
 		{"Check results:", []*cobra.Command{verify.New(a), export.New(a), oracle.New(a), simulate.New(a), sim.New(a), conformance.New(a)}},
-		{"Recover:", []*cobra.Command{replay.New(a), resume.New(a)}},
-		{"Look at what is kept:", []*cobra.Command{get.New(), describe.New()}},
+		{"Recover:", []*cobra.Command{replay.New(a), rebuild.New(a), compare.New(a), resume.New(a)}},
+		{"Look at what is kept:", []*cobra.Command{get.New(verifications.NewGet(a)), describe.New(verifications.NewDescribe(a))}},
 	}
 }
