@@ -110,7 +110,7 @@ func (w *World) Start(t testing.TB, options intake.Options) *intake.Intake {
 	drain, err := relay.New(relay.Options{
 		Outbox: outbox, Publisher: w.Source, Holder: "test", Partitions: w.Config.Namespace().Spec.Source.Partitions,
 		Now: time.Now, DeliveryTimeout: intake.DefaultDeliveryTimeout, LeaseTTL: 2 * intake.DefaultDeliveryTimeout,
-		Idle: time.Millisecond, Random: func(n int64) int64 { return n / 2 },
+		Idle: time.Millisecond, Standby: 5 * time.Millisecond, Random: func(n int64) int64 { return n / 2 },
 	})
 	if err != nil {
 		t.Fatal(err)
