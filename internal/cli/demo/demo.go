@@ -299,6 +299,7 @@ func (d *demo) verify(ctx context.Context) error {
 	if err != nil {
 		return verify.Coded(err)
 	}
+	verify.Keep(ctx, deps, d.report)
 	file, err := os.Create(filepath.Join(d.options.folder, reportFile))
 	if err != nil {
 		return fmt.Errorf("keep the report: %w", err)

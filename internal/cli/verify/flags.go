@@ -24,6 +24,9 @@ type flags struct {
 	timeout                          time.Duration
 	limit                            int
 	scope                            []string
+	// reports are files for the report; unkept says not to keep it in the database.
+	reports []string
+	unkept  bool
 	// expect and record are files of expected diagnostics, to compare with and to write.
 	expect, record string
 	progress       string
@@ -44,6 +47,8 @@ func (f *flags) add(cmd *cobra.Command) {
 	set.StringVar(&f.expect, "expect-diagnostics", "", "file of the rejections and conflicts to be found, no more and no fewer")
 	set.StringVar(&f.record, "write-diagnostics", "", "write the rejections and conflicts that were found as such a file")
 	set.IntVar(&f.limit, "limit", verify.DefaultLimit, "differences listed of each family, 0 for all; counts are always full")
+	set.StringArrayVar(&f.reports, "report", nil, "also write the report to this file: .html, .md, .xml (JUnit), .json or .txt (repeatable)")
+	set.BoolVar(&f.unkept, "no-keep", false, "do not keep the report in the database (see amendsctl get verifications)")
 	set.StringVar(&f.progress, "progress", progressAuto, "progress on stderr: auto (on a terminal), plain (lines) or off; never with -o json")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "the same as --progress=plain")
 	set.StringVarP(&f.formatName, "output", "o", string(report.FormatText), "output format: "+strings.Join(report.Formats(), ", "))
@@ -66,9 +71,11 @@ func (f *flags) check() error {
 	case !slices.Contains([]string{progressAuto, progressPlain, progressOff}, f.progress):
 		err = fmt.Errorf("--progress %s; want auto, plain or off", f.progress)
 	default:
-		if f.format, err = report.ParseFormat(f.formatName); err != nil {
-			err = fmt.Errorf("--output: %w", err)
-		}
+		err = checkReports(f.reports)
+	}
+	format, unknown := report.ParseFormat(f.formatName)
+	if f.format = format; unknown != nil {
+		err = errors.Join(err, fmt.Errorf("--output: %w", unknown))
 	}
 	for i, scope := range f.scope {
 		key, ok := strings.CutPrefix(scope, "key=")

@@ -31,9 +31,11 @@ func New(a *app.App) *cobra.Command {
 			"follows from it under every output format. Reading rights are enough where no writer runs; the writer lease then\n" +
 			"has to be readable, or the operator says --writers-stopped.\n\n" +
 			"--write-diagnostics keeps the rejections and conflicts that were found as a file. With --expect-diagnostics exactly\n" +
-			"those turn the exit code of PASS_WITH_EXCLUSIONS into 0; one more or one fewer is 10, with the entries listed.",
+			"those turn the exit code of PASS_WITH_EXCLUSIONS into 0; one more or one fewer is 10, with the entries listed.\n\n" +
+			"The report is kept in the database where this role may write there: amendsctl get verifications lists them.",
 		Example: "  amendsctl verify --quiesce -n demo\n" +
 			"  amendsctl verify demo.yaml --quiesce --engine reference -o json > report.json\n" +
+			"  amendsctl verify --quiesce -n demo --report report.html --report comment.md --report junit.xml\n" +
 			"  amendsctl verify --quiesce -n demo --expect-diagnostics drill.yaml\n" +
 			"  amendsctl verify --quiesce -n demo --from ./snapshot --scope key=widget,berlin",
 		Args: cobra.MaximumNArgs(1),
@@ -86,6 +88,12 @@ func run(ctx context.Context, a *app.App, c connect.Connections, options verify.
 	}
 	expected.apply(r)
 	if err := f.writeDiagnostics(a, r); err != nil {
+		return err
+	}
+	if !f.unkept {
+		Keep(ctx, deps, r)
+	}
+	if err := writeReports(f.reports, r, f.limit); err != nil {
 		return err
 	}
 	return write(a, r, f.limit, f.format)
