@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -58,8 +59,10 @@ type bed struct {
 	catalog, state, view *pgxpool.Pool
 	// deliveryTimeout and maxBatch are those of every stage started later; 0 is the default.
 	deliveryTimeout time.Duration
-	maxBatch        int
-	holders         int
+	// stageURL, where set, is how the stages of this process reach the database of processing state.
+	stageURL string
+	maxBatch int
+	holders  int
 }
 
 // newBed applies a namespace. Its test runs beside the one on the other broker: both mostly wait.
@@ -220,7 +223,7 @@ func (b *bed) pipeline(stages ...string) (p *pipeline.Pipeline, stop func()) {
 	b.t.Helper()
 	log := newLog(b.t, strings.Join(stages, "+"))
 	p, err := pipeline.New(b.t.Context(), pipeline.Options{
-		Applied: b.applied, StateURL: b.stateURL, ViewURL: b.viewURL, Kafka: b.kafka(), Stages: stages, Holder: b.holder(),
+		Applied: b.applied, StateURL: cmp.Or(b.stageURL, b.stateURL), ViewURL: b.viewURL, Kafka: b.kafka(), Stages: stages, Holder: b.holder(),
 		Log: slog.New(slog.NewTextHandler(log, nil)), MaxBatch: b.maxBatch, DeliveryTimeout: b.deliveryTimeout,
 		Group: kafka.GroupOptions{SessionTimeout: sessionTimeout},
 	})

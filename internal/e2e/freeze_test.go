@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -80,6 +81,69 @@ func TestR16FrozenBeforeReading(t *testing.T) {
 	})
 }
 
+// TestB029FrozenInTheTransaction: a worker freezes inside its transaction, with its records decided and the row's lock in
+// its hands, and the group gives its partition away. The successor's epoch waits for the lock. Where the frozen one wakes
+// in time, its commit is the first; where it does not, the database ends its session, and what it writes when it wakes
+// fails (S8, SC19, B030).
+func TestB029FrozenInTheTransaction(t *testing.T) {
+	for name, c := range map[string]struct {
+		late    bool
+		outcome string
+	}{"wakes in time": {outcome: "<nil>"}, "wakes too late": {late: true, outcome: "write a unit of work"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newBed(t, kafkatest.Real(t), shape{partitions: 1}).survivesFrozenTransaction(c.late, c.outcome)
+		})
+	}
+}
+
+// survivesFrozenTransaction freezes a worker before its fourth commit, lets the group move its partition, and wakes it
+// before or after the database has ended its session.
+func (b *bed) survivesFrozenTransaction(late bool, want string) {
+	b.t.Helper()
+	b.maxBatch = 50
+	b.audit()
+	b.start(pipeline.Relay, pipeline.View)
+	flow := b.flow()
+	first := b.spawn(plan{Stages: []string{pipeline.Worker}, Kill: workerBeforeCommit, After: 3, Freeze: true})
+	flow.until("the first worker to freeze", func() bool { return first.frozen(workerBeforeCommit) })
+	b.exec(b.state, `CREATE TABLE frozen AS SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'amends worker %'`)
+	frozenAt := b.frontier()
+	second := b.spawn(plan{Stages: []string{pipeline.Worker}})
+	flow.until("the second worker's epoch to wait for the lock", func() bool {
+		return b.number(b.state, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'amends worker %'
+			AND wait_event_type = 'Lock' AND pid NOT IN (SELECT pid FROM frozen)`) > 0
+	})
+	taken := func() bool { return b.number(b.state, `SELECT epoch FROM partition_state`) == 2 }
+	if taken() {
+		b.t.Error("the epoch was installed while the former owner held the row")
+	}
+	if late {
+		flow.until("the database to end the frozen session", taken)
+		if n := b.number(b.state, `SELECT count(*) FROM audit WHERE epoch > former_epoch AND epoch = 2 AND next_offset <> `+fmt.Sprint(frozenAt)); n != 0 {
+			b.t.Error("the frozen transaction was committed")
+		}
+	}
+	first.thaw()
+	flow.until("the delayed commit to end", func() bool { _, ok := first.delayed(workerBeforeCommit); return ok })
+	if outcome, _ := first.delayed(workerBeforeCommit); !strings.Contains(outcome, want) {
+		b.t.Errorf("the delayed commit ended with %q, want %q", outcome, want)
+	}
+	flow.until("the second worker to own the partition", taken)
+	if !late && b.number(b.state, `SELECT count(*) FROM audit WHERE epoch = 2 AND former_epoch = 1 AND former_offset > `+fmt.Sprint(frozenAt)) != 1 {
+		b.t.Error("the commit of the one that held the row did not come first")
+	}
+	moved := b.frontiers()
+	flow.until("the partition to move on", func() bool { return b.allPast(moved) })
+	r := b.verify(report.Pass)
+	first.stop()
+	second.stop()
+	n := b.matchesCore()
+	if n.records != flow.published || r.Counts.Records != int64(n.records) || n.rejected != 0 || n.repeats != 0 {
+		b.t.Errorf("%s; %d were published, verify counted %d", n, flow.published, r.Counts.Records)
+	}
+}
+
 // survivesFrozenWorker freezes a worker at a point, after so many passes of it, while records flow, and wakes it when
 // another one has long taken over its only partition. There is one partition so that nothing but the frozen step is under
 // way: no lock is held that the database would have to take away first.
@@ -91,7 +155,7 @@ func (b *bed) survivesFrozenWorker(point string, after int64) {
 	flow := b.flow()
 	first := b.spawn(plan{Stages: []string{pipeline.Worker}, Kill: point, After: after, Freeze: true})
 	flow.until("the first worker to freeze", func() bool { return first.frozen(point) })
-	b.exec(b.state, `CREATE TABLE frozen AS SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'amends worker'`)
+	b.exec(b.state, `CREATE TABLE frozen AS SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'amends worker %'`)
 	b.exec(b.state, `CREATE TABLE former AS TABLE partition_state`)
 	if wrote := b.number(b.state, `SELECT count(*) FROM audit WHERE pid IN (SELECT pid FROM frozen)`); (wrote > 0) != (after > 0) {
 		b.t.Fatalf("the first worker has written %d times", wrote)

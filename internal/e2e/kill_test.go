@@ -127,8 +127,9 @@ type workerUnit struct {
 }
 
 func (u workerUnit) Commit(ctx context.Context, changes ledger.Changes) error {
-	u.killer.at(workerBeforeCommit)
+	frozen := u.killer.at(workerBeforeCommit)
 	err := u.Unit.Commit(ctx, changes)
+	u.killer.went(frozen, err)
 	if err == nil {
 		u.killer.at(workerAfterCommit)
 	}
