@@ -28,7 +28,7 @@ func New(a *app.App) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAmends(a), newDurableOwner(a))
+	cmd.AddCommand(newAmends(a), newDurableOwner(a), newDurability(a))
 	return cmd
 }
 
