@@ -153,7 +153,7 @@ func (p *Pipeline) state(ctx context.Context, application string, conns int32) (
 
 func (p *Pipeline) pool(ctx context.Context, url, schema string, kind postgres.Kind, application string, conns int32) (*postgres.Pool, error) {
 	pool, err := postgres.Connect(ctx, postgres.Options{
-		URL: url, Schema: schema, Application: "amends " + application, MaxConns: conns,
+		URL: url, Schema: schema, Application: postgres.ApplicationName(application, p.options.Applied.Name), MaxConns: conns,
 	})
 	if err != nil {
 		return nil, err

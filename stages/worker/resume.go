@@ -53,8 +53,8 @@ type Prober interface {
 	Probe(ctx context.Context, partition int32, epoch, frontier int64) (Unit, error)
 }
 
-// Recheck decides again the records from the frontier through the one at which a partition stopped, and writes nothing.
-// nil says that the cause is gone; an error that wraps ErrCauseStands, that it is not; any other, that it could not be
+// Recheck does again the unit of work in which a partition stopped, from the frontier through the record at which it did
+// and what was delivered with it, and commits nothing. nil says that the cause is gone; an error that wraps ErrCauseStands, that it is not; any other, that it could not be
 // found out.
 func Recheck(ctx context.Context, config *ledger.Config, store Prober, opener broker.Opener, state PartitionState) error {
 	if state.Stop == nil {
@@ -76,7 +76,7 @@ func Recheck(ctx context.Context, config *ledger.Config, store Prober, opener br
 		return fmt.Errorf("load the state of partition %d: %w", state.Partition, err)
 	}
 	_, stop, err := w.decide(batch, decodings)
-	if stop != nil {
+	if stop != nil && stop.Offset == state.Stop.Offset {
 		return fmt.Errorf("partition %d, offset %d: %s: %s: %w", state.Partition, stop.Offset, stop.Reason, stop.Detail, ErrCauseStands)
 	}
 	if err == nil {
@@ -88,7 +88,8 @@ func Recheck(ctx context.Context, config *ledger.Config, store Prober, opener br
 	return err
 }
 
-// through reads the records from the frontier through the one at which the partition stopped, at most a unit of work.
+// through reads records from the frontier on, until the one at which the partition stopped is among them: at most a unit
+// of work. A stop of the whole unit names its first record, and any of them may be the cause.
 func through(ctx context.Context, opener broker.Opener, state PartitionState) ([]broker.Record, error) {
 	reader, err := opener.Open(ctx, state.Partition, state.NextOffset)
 	if err != nil {
@@ -106,9 +107,6 @@ func through(ctx context.Context, opener broker.Opener, state PartitionState) ([
 		}
 		next = fetch.Next
 		records = append(records, fetch.Records...)
-	}
-	for len(records) > 0 && records[len(records)-1].Offset > state.Stop.Offset {
-		records = records[:len(records)-1]
 	}
 	return records, nil
 }

@@ -21,6 +21,8 @@ type Facts struct {
 	Source []postgres.SourceReport
 	Lease  postgres.LeaseReport
 	Output []postgres.OutputReport
+	// Growth are the sizes of what is never collected.
+	Growth []postgres.Growth
 	// SourceTopic and OutputTopic are as recorded and as found.
 	SourceTopic, OutputTopic Topic
 	// Now is when all of it was read.
@@ -43,11 +45,13 @@ type Topic struct {
 type Document struct {
 	Namespace string       `json:"namespace"`
 	Stages    []run.Status `json:"stages"`
+	// Growth are the sizes of outbox, evidence and view, which v1 never collects.
+	Growth []postgres.Growth `json:"growth"`
 }
 
 // Build turns facts into a document: worker, relay, view, each by partition. It is pure.
 func Build(f Facts) Document {
-	d := Document{Namespace: f.Namespace, Stages: []run.Status{}}
+	d := Document{Namespace: f.Namespace, Stages: []run.Status{}, Growth: append([]postgres.Growth{}, f.Growth...)}
 	for _, p := range f.Source {
 		s := run.Status{Stage: worker.Stage, Partition: p.Partition, Frontier: p.NextOffset, Epoch: p.Epoch, Owner: p.Member}
 		s.Stall = stopped(p.WorkerStop)

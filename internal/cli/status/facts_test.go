@@ -25,6 +25,7 @@ func healthy() Facts {
 		},
 		Lease:  postgres.LeaseReport{Holder: "host-1", Term: 2, Live: true},
 		Output: []postgres.OutputReport{{Partition: 0, Next: 10}},
+		Growth: []postgres.Growth{{Part: "outbox", Rows: 14, Bytes: 8192}, {Part: "view", Rows: 1_000_000, Bytes: 1 << 30, Estimated: true}},
 		SourceTopic: Topic{
 			Name: "in", ID: "A", Partitions: 1, Found: &broker.TopicInfo{Name: "in", ID: "A", Partitions: 1, Ends: []int64{100}},
 			Waiting: map[int32]int64{0: now.Add(-90 * time.Second).UnixMilli()},
@@ -52,7 +53,8 @@ func TestBuild(t *testing.T) {
 	wantJSON := `{"namespace":"demo","stages":[` +
 		`{"stage":"worker","partition":0,"frontier":90,"end":100,"lagRecords":10,"lagSeconds":90,"epoch":3,"owner":"m1","stall":null},` +
 		`{"stage":"relay","partition":0,"frontier":11,"end":15,"lagRecords":4,"lagSeconds":7,"epoch":2,"owner":"host-1","stall":null},` +
-		`{"stage":"view","partition":0,"frontier":10,"end":10,"lagRecords":0,"lagSeconds":0,"epoch":0,"owner":"","stall":null}]}`
+		`{"stage":"view","partition":0,"frontier":10,"end":10,"lagRecords":0,"lagSeconds":0,"epoch":0,"owner":"","stall":null}],` +
+		`"growth":[{"part":"outbox","rows":14,"bytes":8192,"estimated":false},{"part":"view","rows":1000000,"bytes":1073741824,"estimated":true}]}`
 	if diff := cmp.Diff(wantJSON, asJSON); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)
 	}
@@ -62,6 +64,9 @@ STAGE   PARTITION  FRONTIER  END  LAG  AGE    EPOCH  OWNER   STATE
 worker  0          90        100  10   1m30s  3      m1      behind
 relay   0          11        15   4    7s     2      host-1  behind
 view    0          10        10   0    0s     -      -       drained
+GROWTH  ROWS           BYTES
+outbox  14             8192
+view    about 1000000  1073741824
 `, "\n")
 	if diff := cmp.Diff(wantText, text); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)

@@ -62,7 +62,10 @@ func (f *Facts) readState(ctx context.Context, url, schema string) error {
 	if err = postgres.CheckLayout(ctx, pool, postgres.KindNamespace, schema); err != nil {
 		return err
 	}
-	f.Source, f.Lease, err = postgres.ReadSourceReport(ctx, pool)
+	if f.Source, f.Lease, err = postgres.ReadSourceReport(ctx, pool); err != nil {
+		return err
+	}
+	f.Growth, err = postgres.ReadStateGrowth(ctx, pool)
 	return err
 }
 
@@ -76,7 +79,11 @@ func (f *Facts) readView(ctx context.Context, url, schema string) error {
 	if err = postgres.CheckLayout(ctx, pool, postgres.KindView, schema); err != nil {
 		return err
 	}
-	f.Output, err = postgres.ReadOutputReport(ctx, pool)
+	if f.Output, err = postgres.ReadOutputReport(ctx, pool); err != nil {
+		return err
+	}
+	view, err := postgres.ReadViewGrowth(ctx, pool)
+	f.Growth = append(f.Growth, view)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"amends.dev/amends/stages/fault"
+	"amends.dev/amends/stages/postgres"
 )
 
 // writeText prints one line for each partition of each stage. A number that is not known is a dash.
@@ -19,6 +20,23 @@ func writeText(w io.Writer, d Document) error {
 	for _, s := range d.Stages {
 		line("%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Stage, s.Partition, s.Frontier, number(s.End), number(s.LagRecords),
 			age(s.LagSeconds), number(nonzero(s.Epoch)), orDash(s.Owner), state(s.LagRecords, s.Stall))
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	return writeGrowth(w, d.Growth)
+}
+
+// writeGrowth prints the sizes of what is never collected.
+func writeGrowth(w io.Writer, growth []postgres.Growth) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "GROWTH\tROWS\tBYTES") // Flush reports the error
+	for _, g := range growth {
+		rows := strconv.FormatInt(g.Rows, 10)
+		if g.Estimated {
+			rows = "about " + rows
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\n", g.Part, rows, g.Bytes)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write the status: %w", err)

@@ -1,0 +1,86 @@
+package postgres
+
+import (
+	"context"
+	_ "embed" // the SQL text
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+//go:embed sql/delete/growth.sql
+var growthSQL string
+
+// countTimeout bounds counting the rows of one table; above it Postgres's estimate has to do.
+const countTimeout = 2 * time.Second
+
+// Growth is how much of a database something takes that is never collected (S11).
+type Growth struct {
+	// Part is outbox, evidence or view.
+	Part string `json:"part"`
+	// Rows counts table rows: an outbox row holds many envelopes.
+	Rows int64 `json:"rows"`
+	// Bytes is the size on disk, indexes included.
+	Bytes int64 `json:"bytes"`
+	// Estimated says that some of the tables are too large to count quickly, and Rows is Postgres's estimate of them.
+	Estimated bool `json:"estimated"`
+}
+
+// The tables of each part.
+var (
+	outboxTables   = []string{"outbox", "receipt"}
+	evidenceTables = []string{"authority", "evidence", "conflict", "quarantine"}
+	viewTables     = []string{"balance", "alert", "key_status"}
+)
+
+// ReadStateGrowth returns the sizes of outbox (with its receipts) and evidence (with authority, conflicts and quarantine),
+// over a pool whose search_path is a namespace's state schema.
+func ReadStateGrowth(ctx context.Context, pool *Pool) ([]Growth, error) {
+	outbox, err := readGrowth(ctx, pool, "outbox", outboxTables)
+	if err != nil {
+		return nil, err
+	}
+	evidence, err := readGrowth(ctx, pool, "evidence", evidenceTables)
+	return []Growth{outbox, evidence}, err
+}
+
+// ReadViewGrowth returns the size of the view, withdrawn rows included, over a pool whose search_path is its schema.
+func ReadViewGrowth(ctx context.Context, pool *Pool) (Growth, error) {
+	return readGrowth(ctx, pool, "view", viewTables)
+}
+
+func readGrowth(ctx context.Context, pool *Pool, part string, tables []string) (Growth, error) {
+	g := Growth{Part: part}
+	for _, table := range tables {
+		var bytes, rows int64
+		if err := pool.QueryRow(ctx, growthSQL, table).Scan(&bytes, &rows); err != nil {
+			return Growth{}, fmt.Errorf("read the size of %s: %w", table, err)
+		}
+		counted, err := countRows(ctx, pool, table)
+		switch {
+		case err == nil:
+			rows = counted
+		case sqlState(err) == "57014": // it took too long
+			g.Estimated = true
+		default:
+			return Growth{}, fmt.Errorf("count the rows of %s: %w", table, err)
+		}
+		g.Rows, g.Bytes = g.Rows+rows, g.Bytes+bytes
+	}
+	return g, nil
+}
+
+// countRows counts a table's rows within countTimeout.
+func countRows(ctx context.Context, pool *Pool, table string) (rows int64, err error) {
+	tx, err := pool.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return 0, err
+	}
+	defer rollback(ctx, tx)
+	if _, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true)`, millis(countTimeout)); err != nil {
+		return 0, err
+	}
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM `+quote(table)).Scan(&rows)
+	return rows, err
+}
