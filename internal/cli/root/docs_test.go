@@ -50,7 +50,7 @@ func TestDocumentedSessions(t *testing.T) {
 		for _, s := range sessions(page, string(text)) {
 			ran++
 			t.Run(s.place, func(t *testing.T) {
-				for _, fault := range replay(s, documented) {
+				for _, fault := range rerun(s, documented) {
 					t.Error(fault)
 				}
 			})
@@ -61,8 +61,8 @@ func TestDocumentedSessions(t *testing.T) {
 	}
 }
 
-// TestReplayCatches damages a session that passes.
-func TestReplayCatches(t *testing.T) {
+// TestRerunCatches damages a session that passes.
+func TestRerunCatches(t *testing.T) {
 	echo := func(args []string) (string, exit.Code) { return strings.Join(args, "\n") + "\n", exit.Drift }
 	f := func(text string, wantFaults int) {
 		t.Helper()
@@ -70,7 +70,7 @@ func TestReplayCatches(t *testing.T) {
 		if len(all) != 1 || len(all[0].steps) == 0 {
 			t.Fatalf("sessions = %+v, want one with steps", all)
 		}
-		if faults := replay(all[0], echo); len(faults) != wantFaults {
+		if faults := rerun(all[0], echo); len(faults) != wantFaults {
 			t.Errorf("%q: faults %q, want %d", text, faults, wantFaults)
 		}
 	}
@@ -115,8 +115,8 @@ func sessions(page, text string) []session {
 	return all
 }
 
-// replay runs the steps and returns what differs from the page.
-func replay(s session, run func([]string) (string, exit.Code)) []string {
+// rerun runs the steps and returns what differs from the page.
+func rerun(s session, run func([]string) (string, exit.Code)) []string {
 	var faults []string
 	var code exit.Code
 	for _, step := range s.steps {
