@@ -1,12 +1,18 @@
 package vectorized
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Authority resolves the rows of one key after the other (S3, S4). Its memory is reused; it is for one goroutine.
 type Authority struct {
 	seed  uint64
 	slots []uint32 // a row's number + 1, or 0; by hash of the identity
 	lower []uint32 // rows of revisions below the highest one of their identity
+	// Of the key in work: records that repeat another one, and whether any revision is in conflict.
+	duplicates int
+	conflict   bool
 }
 
 // NewAuthority returns a resolver whose tables are seeded, so that nobody can prepare colliding IDs.
@@ -17,8 +23,8 @@ type Resolved struct {
 	// Identities is the number of distinct transaction IDs, Duplicates that of records which repeat another one in a
 	// revision without conflict.
 	Identities, Duplicates int
-	// Blocked says that a highest revision is in conflict.
-	Blocked bool
+	// Conflict says that a revision is in conflict; Blocked, that a highest one is.
+	Conflict, Blocked bool
 	// Highest are the slots of the highest revisions: a row's number + 1, or 0 for none.
 	Highest []uint32
 	// Lower are one row for each revision below the highest one.
@@ -29,7 +35,7 @@ type Resolved struct {
 // false in each. Afterwards one row of each group has the group's Count and Conflict; Highest and Lower name these.
 func (a *Authority) Resolve(rows []Row, arenas Arenas) Resolved {
 	a.slots = table(a.slots, len(rows))
-	a.lower = a.lower[:0]
+	a.lower, a.duplicates, a.conflict = a.lower[:0], 0, false
 	res := Resolved{Highest: a.slots}
 	mask := uint64(len(a.slots) - 1)
 	for i := range rows {
@@ -46,7 +52,7 @@ func (a *Authority) Resolve(rows []Row, arenas Arenas) Resolved {
 		top := &rows[a.slots[at]-1]
 		switch {
 		case row.Revision == top.Revision:
-			top.join(row)
+			a.join(top, row)
 		case row.Revision > top.Revision:
 			a.lower = append(a.lower, a.slots[at]-1)
 			a.slots[at] = uint32(i) + 1
@@ -55,14 +61,28 @@ func (a *Authority) Resolve(rows []Row, arenas Arenas) Resolved {
 		}
 	}
 	res.Lower = a.group(rows, arenas)
-	a.count(rows, &res)
+	res.Duplicates, res.Conflict = a.duplicates, a.conflict
+	if a.conflict {
+		res.Blocked = slices.ContainsFunc(res.Highest, func(slot uint32) bool { return slot != 0 && rows[slot-1].Conflict })
+	}
 	return res
 }
 
-// join adds a row of the same identity and revision.
-func (r *Row) join(other *Row) {
-	r.Count += other.Count
-	r.Conflict = r.Conflict || other.Conflict || !r.samePayload(other)
+// join adds a row, or the group of one, to a group of the same identity and revision. Only groups without conflict count
+// as duplicates.
+func (a *Authority) join(group, row *Row) {
+	for _, r := range []*Row{group, row} {
+		if !r.Conflict {
+			a.duplicates -= int(r.Count) - 1
+		}
+	}
+	group.Count += row.Count
+	group.Conflict = group.Conflict || row.Conflict || !group.samePayload(row)
+	if group.Conflict {
+		a.conflict = true
+	} else {
+		a.duplicates += int(group.Count) - 1
+	}
 }
 
 // group joins the lower rows of one revision and returns one for each. A table by identity and revision keeps hostile
@@ -86,7 +106,7 @@ func (a *Authority) group(rows []Row, arenas Arenas) []uint32 {
 			at = (at + 1) & mask
 		}
 		if slots[at] != 0 {
-			rows[slots[at]-1].join(row)
+			a.join(&rows[slots[at]-1], row)
 			continue
 		}
 		slots[at] = i + 1
@@ -94,25 +114,6 @@ func (a *Authority) group(rows []Row, arenas Arenas) []uint32 {
 	}
 	a.slots = a.slots[:used]
 	return kept
-}
-
-// count adds up what the groups say.
-func (a *Authority) count(rows []Row, res *Resolved) {
-	for _, slot := range res.Highest {
-		if slot == 0 {
-			continue
-		}
-		if row := &rows[slot-1]; row.Conflict {
-			res.Blocked = true
-		} else {
-			res.Duplicates += int(row.Count) - 1
-		}
-	}
-	for _, i := range res.Lower {
-		if row := &rows[i]; !row.Conflict {
-			res.Duplicates += int(row.Count) - 1
-		}
-	}
 }
 
 // table returns a cleared table of a power of two, at most half full with n entries.

@@ -11,18 +11,22 @@ type Layout struct {
 	Keys   []manifests.StockKey
 	Origin int64
 	places []place
-	index  map[pair]int32
 	parts  []partitionLayout
+	// items and locations number the distinct texts; dense has key + 1 by item and location number, or 0, and sparse the key
+	// where there are too many pairs for that.
+	items, locations map[string]int32
+	dense            []int32
+	sparse           map[[2]int32]int32
 }
+
+// denseTable bounds the pairs of item and location for which there is a table.
+const denseTable = 1 << 24
 
 // place is where a key's rows go.
 type place struct {
 	partition, bucket int32
 	local             uint16
 }
-
-// pair is a stock key as text.
-type pair struct{ item, location string }
 
 // partitionLayout are the keys of each bucket of a partition, ascending.
 type partitionLayout struct{ buckets [][]int32 }
@@ -34,15 +38,14 @@ const bucketKeys = 1 << 16
 // partition will bring, and target that of a bucket.
 func NewLayout(keys []manifests.StockKey, origin int64, partitionOf func(key int) int32, rows []int64, target int64) *Layout {
 	l := &Layout{
-		Keys: keys, Origin: origin, places: make([]place, len(keys)), index: make(map[pair]int32, len(keys)),
-		parts: make([]partitionLayout, len(rows)),
+		Keys: keys, Origin: origin, places: make([]place, len(keys)), parts: make([]partitionLayout, len(rows)),
 	}
+	l.index()
 	of := make([][]int32, len(rows))
 	for k := range keys {
 		p := partitionOf(k)
 		l.places[k].partition = p
 		of[p] = append(of[p], int32(k))
-		l.index[pair{keys[k].Item, keys[k].Location}] = int32(k)
 	}
 	for p, all := range of {
 		n := int(min(max(rows[p]/target, 1), int64(max(len(all), 1))))
@@ -66,11 +69,45 @@ func (l *Layout) Bucket(partition int32, bucket int) []int32 {
 	return l.parts[partition].buckets[bucket]
 }
 
-// Find returns a key's index, or -1.
-func (l *Layout) Find(item, location []byte) int32 {
-	k, ok := l.index[pair{string(item), string(location)}]
+// index numbers the texts of the keys.
+func (l *Layout) index() {
+	l.items, l.locations = map[string]int32{}, map[string]int32{}
+	number := func(known map[string]int32, text string) int32 {
+		n, ok := known[text]
+		if !ok {
+			n = int32(len(known))
+			known[text] = n
+		}
+		return n
+	}
+	pairs := make([][2]int32, len(l.Keys))
+	for k := range l.Keys {
+		pairs[k] = [2]int32{number(l.items, l.Keys[k].Item), number(l.locations, l.Keys[k].Location)}
+	}
+	if len(l.items)*len(l.locations) > denseTable {
+		l.sparse = make(map[[2]int32]int32, len(pairs))
+		for k, p := range pairs {
+			l.sparse[p] = int32(k)
+		}
+		return
+	}
+	l.dense = make([]int32, len(l.items)*len(l.locations))
+	for k, p := range pairs {
+		l.dense[int(p[0])*len(l.locations)+int(p[1])] = int32(k) + 1
+	}
+}
+
+// find returns the key of an item and a location number, -1 where either is, or there is none.
+func (l *Layout) find(item, location int32) int32 {
+	if item < 0 || location < 0 {
+		return -1
+	}
+	if l.dense != nil {
+		return l.dense[int(item)*len(l.locations)+int(location)] - 1
+	}
+	key, ok := l.sparse[[2]int32{item, location}]
 	if !ok {
 		return -1
 	}
-	return k
+	return key
 }

@@ -96,7 +96,7 @@ func (r *Resolver) gather(bucket, keys int, stores []*Store) Arenas {
 			continue
 		}
 		arenas = append(arenas, s.buckets[bucket].arena)
-		total += s.bucketRows(bucket)
+		total += s.rows(bucket)
 		s.each(bucket, func(rows []Row) {
 			for i := range rows {
 				r.ends[rows[i].Key+1]++
@@ -144,6 +144,9 @@ func (r *Resolver) key(found *Found, key int32, rows []Row, arenas Arenas) {
 
 // conflicts collects the revisions in conflict.
 func (r *Resolver) conflicts(found *Found, key int32, rows []Row, res *Resolved, arenas Arenas) {
+	if !res.Conflict {
+		return
+	}
 	add := func(row *Row, highest bool) {
 		r.txn = row.TxnID.Append(r.txn[:0], arenas)
 		found.Conflicts = append(found.Conflicts, Conflict{key, string(r.txn), row.Revision, highest})

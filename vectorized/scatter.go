@@ -2,6 +2,7 @@ package vectorized
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -78,7 +79,7 @@ func (s *Scatter) Columns(to *Store, partition int32, c *Columns) error {
 		if len(txn) <= shortMax {
 			row.TxnID = packShort(txn)
 		} else {
-			row.TxnID = Pack(txn, s.seed, &bucket.arena, to.number)
+			row.TxnID = pack(txn, s.seed, &bucket.arena, to.number)
 		}
 	}
 	return nil
@@ -89,7 +90,7 @@ func (s *Scatter) Record(to *Store, key int32, txn []byte, revision int64, kind 
 	place := &s.layout.places[key]
 	bucket := &to.buckets[place.bucket]
 	row := to.next(bucket)
-	row.TxnID = Pack(txn, s.seed, &bucket.arena, to.number)
+	row.TxnID = pack(txn, s.seed, &bucket.arena, to.number)
 	row.Revision, row.ValidTime, row.Qty = revision, validTime, qty
 	row.Count, row.Key, row.Kind, row.Conflict = 1, place.local, kind, false
 }
@@ -137,6 +138,12 @@ func KindOf(text []byte) uint8 {
 
 // plainText reports whether all bytes are ASCII other than U+0000, which makes every part valid.
 func plainText(b []byte) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		if w := binary.LittleEndian.Uint64(b); (w|(w-ones))&highs != 0 { // a high bit, or one borrowed from a zero
+			return false
+		}
+	}
 	for _, c := range b {
 		if c-1 >= 0x7F {
 			return false
@@ -148,60 +155,40 @@ func plainText(b []byte) bool {
 // validText reports whether a transaction ID is UTF-8 without U+0000.
 func validText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
-// keyTable finds stock keys by a pair of dictionary codes: each pair is looked up once, not each row.
+// keyTable finds stock keys by a pair of dictionary codes: text is looked up once for each entry of a dictionary, not for
+// each row.
 type keyTable struct {
-	layout         *Layout
-	item, location *Dictionary
-	dense          []int32 // by item code × locations + location code: key + 1, or 0 for not looked up
-	sparse         map[uint64]int32
+	layout          *Layout
+	items, location []int32 // by code, numbers in the layout, -1 for a foreign text
 }
-
-// denseTable bounds the entries of a table by pair of codes; above it a map is used.
-const denseTable = 1 << 22
 
 // reset begins with other dictionaries.
 func (t *keyTable) reset(layout *Layout, item, location *Dictionary) {
-	t.layout, t.item, t.location = layout, item, location
-	size := len(item.Values) * len(location.Values)
-	if size > denseTable {
-		t.sparse = map[uint64]int32{}
-		return
+	t.layout = layout
+	t.items = numbers(t.items[:0], item, layout.items)
+	t.location = numbers(t.location[:0], location, layout.locations)
+}
+
+// numbers looks the entries of a dictionary up.
+func numbers(to []int32, d *Dictionary, known map[string]int32) []int32 {
+	for _, v := range d.Values {
+		n, ok := known[string(v)]
+		if !ok {
+			n = -1
+		}
+		to = append(to, n)
 	}
-	t.sparse = nil
-	if cap(t.dense) < size {
-		t.dense = make([]int32, size)
-	}
-	t.dense = t.dense[:size]
-	clear(t.dense)
+	return to
 }
 
 // find returns the key of a pair of codes.
 func (t *keyTable) find(item, location int32) (int32, error) {
-	if t.sparse == nil && uint(location) < uint(len(t.location.Values)) {
-		if at := uint(item)*uint(len(t.location.Values)) + uint(location); at < uint(len(t.dense)) && t.dense[at] != 0 {
-			return t.dense[at] - 1, nil
-		}
-	}
-	return t.lookup(item, location)
-}
-
-// lookup finds a pair that may not have been looked up before.
-func (t *keyTable) lookup(item, location int32) (int32, error) {
-	if uint(item) >= uint(len(t.item.Values)) || uint(location) >= uint(len(t.location.Values)) {
+	if uint(item) >= uint(len(t.items)) || uint(location) >= uint(len(t.location)) {
 		return 0, errDictCode
 	}
-	pair := uint64(item)<<32 | uint64(location)
-	if key, ok := t.sparse[pair]; ok {
-		return key, nil
-	}
-	key := t.layout.Find(t.item.Values[item], t.location.Values[location])
+	key := t.layout.find(t.items[item], t.location[location])
 	if key < 0 {
 		return 0, errKey
-	}
-	if t.sparse != nil {
-		t.sparse[pair] = key
-	} else {
-		t.dense[int(item)*len(t.location.Values)+int(location)] = key + 1
 	}
 	return key, nil
 }

@@ -11,23 +11,24 @@ import (
 // their bytes in an Arena. Only IDs of one Arenas are comparable.
 type TxnID struct{ Hi, Lo uint64 }
 
-// The layout of Lo. Short: bytes 8 to 14 of the ID, then its length. Long: 39 bits of offset, 8 of arena, 9 of length,
-// then the marker, which no length is. Hi holds bytes 0 to 7, or the hash.
+// The layout. Short: Hi are bytes 0 to 7, little-endian, Lo bytes 8 to 14 and then the length. Long: Hi is the hash, Lo
+// 39 bits of offset, 8 of arena, 9 of length, then the marker, which no length is.
 const (
 	shortMax    = 15
 	longMarker  = 0xFF
-	lengthShift = 8
-	arenaShift  = lengthShift + 9
-	offsetShift = arenaShift + 8
+	markerShift = 56
+	lengthShift = markerShift - 9
+	arenaShift  = lengthShift - 8
+	offsetMask  = 1<<arenaShift - 1
 	// MaxArenas bounds the number of arenas that IDs of one computation refer to.
-	MaxArenas = 1 << (offsetShift - arenaShift)
+	MaxArenas = 1 << (lengthShift - arenaShift)
 )
 
 // Arenas are the bytes of long IDs, by arena number.
 type Arenas [][]byte
 
-// Pack packs an ID of 1 to 256 bytes. Bytes of a long one are appended to the arena of that number.
-func Pack(id []byte, seed maphash.Seed, arena *[]byte, number int) TxnID {
+// pack packs an ID of 1 to 256 bytes. Bytes of a long one are appended to the arena of that number.
+func pack(id []byte, seed maphash.Seed, arena *[]byte, number int) TxnID {
 	if len(id) <= shortMax {
 		return packShort(id)
 	}
@@ -35,7 +36,7 @@ func Pack(id []byte, seed maphash.Seed, arena *[]byte, number int) TxnID {
 	*arena = append(*arena, id...)
 	return TxnID{
 		Hi: maphash.Bytes(seed, id),
-		Lo: at<<offsetShift | uint64(number)<<arenaShift | uint64(len(id))<<lengthShift | longMarker,
+		Lo: longMarker<<markerShift | uint64(len(id))<<lengthShift | uint64(number)<<arenaShift | at,
 	}
 }
 
@@ -44,30 +45,36 @@ func packShort(id []byte) TxnID {
 	var b [16]byte
 	copy(b[:], id)
 	b[15] = byte(len(id))
-	return TxnID{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
+	return TxnID{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])}
+}
+
+// packFrom packs the first n bytes, at most 15, of at least 16.
+func packFrom(data []byte, n int) TxnID {
+	hi, lo := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
+	if n < 8 {
+		return TxnID{hi & (1<<(8*n) - 1), uint64(n) << markerShift}
+	}
+	return TxnID{hi, lo&(1<<(8*(n-8))-1) | uint64(n)<<markerShift}
 }
 
 // long reports whether the bytes are in an arena.
-func (t TxnID) long() bool { return t.Lo&0xFF == longMarker }
+func (t TxnID) long() bool { return t.Lo>>markerShift == longMarker }
 
 // Append appends the ID's bytes.
 func (t TxnID) Append(to []byte, arenas Arenas) []byte {
 	if t.long() {
-		at, n := t.Lo>>offsetShift, t.Lo>>lengthShift&0x1FF
+		at, n := t.Lo&offsetMask, t.Lo>>lengthShift&0x1FF
 		return append(to, arenas[t.Lo>>arenaShift&(MaxArenas-1)][at:at+n]...)
 	}
 	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], t.Hi)
-	binary.BigEndian.PutUint64(b[8:], t.Lo)
+	binary.LittleEndian.PutUint64(b[:8], t.Hi)
+	binary.LittleEndian.PutUint64(b[8:], t.Lo)
 	return append(to, b[:b[15]]...)
 }
 
 // same reports whether two IDs are equal, byte by byte.
 func (t TxnID) same(other TxnID, arenas Arenas) bool {
-	if t == other {
-		return true
-	}
-	return t.Hi == other.Hi && t.long() && other.long() && t.sameBytes(other, arenas)
+	return t == other || t.Hi == other.Hi && t.long() && other.long() && t.sameBytes(other, arenas)
 }
 
 // sameBytes compares two long IDs of one hash.

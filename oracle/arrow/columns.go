@@ -22,6 +22,7 @@ func (e Engine) ComputeColumns(ctx context.Context, ns *manifests.Namespace, sou
 		rows[p.Partition] += p.Rows
 	}
 	c := e.newComputation(ctx, ns, rows, o)
+	defer c.chunks.Release()
 	for _, w := range c.workers {
 		w.decoder = source.NewDecoder()
 	}

@@ -5,8 +5,6 @@ import (
 	"hash/maphash"
 	"runtime"
 
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/decode"
 	"amends.dev/amends/vectorized"
@@ -23,8 +21,8 @@ type Options struct {
 const (
 	// bucketTarget is the number of rows of a bucket that is aimed at: few enough to be resolved in a processor's cache.
 	bucketTarget = 1 << 14
-	// defaultMemory holds about 5 million rows.
-	defaultMemory = 256 << 20
+	// defaultMemory holds about 2.5 million rows.
+	defaultMemory = 128 << 20
 )
 
 // withDefaults fills zero values in.
@@ -43,7 +41,7 @@ func (o Options) withDefaults() Options {
 // resolved; all workers take part in both phases.
 type computation struct {
 	ctx     context.Context
-	mem     memory.Allocator
+	chunks  *vectorized.Chunks
 	layout  *vectorized.Layout
 	workers []*worker
 	result  *Result
@@ -62,7 +60,7 @@ type worker struct {
 // newComputation prepares a run; rows are those that each partition is expected to bring.
 func (e Engine) newComputation(ctx context.Context, ns *manifests.Namespace, rows []int64, o Options) *computation {
 	spec, seed := &ns.Spec, maphash.MakeSeed()
-	c := &computation{ctx: ctx, mem: e.memory(), result: &Result{namespace: ns}}
+	c := &computation{ctx: ctx, chunks: vectorized.NewChunks(e.memory()), result: &Result{namespace: ns}}
 	c.layout = vectorized.NewLayout(spec.StockKeys, spec.LedgerOrigin, func(k int) int32 {
 		key := &spec.StockKeys[k]
 		return decode.Partition(decode.BrokerKey(key.Item, key.Location), spec.Source.Partitions)
@@ -80,7 +78,7 @@ func (e Engine) newComputation(ctx context.Context, ns *manifests.Namespace, row
 func (c *computation) store(w *worker, partition int32) *vectorized.Store {
 	s := w.stores[partition]
 	if s == nil {
-		s = vectorized.NewStore(c.mem, c.layout.Buckets(partition), w.number)
+		s = vectorized.NewStore(c.chunks, c.layout.Buckets(partition), w.number)
 		w.stores[partition] = s
 	}
 	return s

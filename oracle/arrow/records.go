@@ -46,6 +46,7 @@ func (e Engine) ComputeRecords(ctx context.Context, ns *manifests.Namespace, his
 		rows[p], partitions[p] = expectedRows, int32(p)
 	}
 	c := e.newComputation(ctx, ns, rows, o)
+	defer c.chunks.Release()
 	defer c.release()
 	if err := c.decode(decode.New(ns), history); err != nil {
 		return nil, err

@@ -53,6 +53,8 @@ type Index struct {
 	// Version is Version.
 	Version int `json:"version"`
 	Meta
+	// Raw says that each typed file has a raw one. A generated history may have none.
+	Raw bool `json:"raw"`
 	// Files are sorted by partition, then by offset, a typed file before its raw one.
 	Files []File `json:"files"`
 }
@@ -154,17 +156,21 @@ func (x *Index) checkFiles() error {
 	next := slices.Clone(x.Starts)
 	number := make([]int, len(x.Starts))
 	partition := int32(0)
-	if len(x.Files)%2 != 0 {
+	each := 1
+	if x.Raw {
+		each = 2
+	}
+	if len(x.Files)%each != 0 {
 		return errors.New("a typed or a raw file is missing")
 	}
-	for i := 0; i < len(x.Files); i += 2 {
-		part, raw := x.Files[i], x.Files[i+1]
+	for i := 0; i < len(x.Files); i += each {
+		part, raw := x.Files[i], x.Files[i+each-1]
 		p := part.Partition
 		if p < partition || int(p) >= len(x.Starts) {
 			return fmt.Errorf("file %q: partition %d is out of order or out of range", part.Name, p)
 		}
 		partition = p
-		if part.Name != fileName("part", p, number[p]) || raw.Name != fileName("raw", p, number[p]) {
+		if part.Name != fileName("part", p, number[p]) || x.Raw && raw.Name != fileName("raw", p, number[p]) {
 			return fmt.Errorf("files %q and %q: want %s and its raw twin", part.Name, raw.Name, fileName("part", p, number[p]))
 		}
 		number[p]++

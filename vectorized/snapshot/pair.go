@@ -64,6 +64,9 @@ func (p *parquetFile) finish() error {
 	return errors.Join(err, p.file.Close())
 }
 
+// sum is the digest of a complete file.
+func (p *parquetFile) sum() string { return hex.EncodeToString(p.digest.Sum(nil)) }
+
 // pair is the typed and the raw file of one range of a partition, being written row by row.
 type pair struct {
 	decoder                 *decode.Decoder
@@ -128,7 +131,7 @@ func (p *pair) finish() ([]File, error) {
 	describe := func(f *parquetFile) File {
 		return File{
 			Name: filepath.Base(f.path), Partition: p.partition, FirstOffset: p.first, LastOffset: p.last, Rows: p.rows,
-			SHA256: hex.EncodeToString(f.digest.Sum(nil)),
+			SHA256: f.sum(),
 		}
 	}
 	return []File{describe(p.part), describe(p.raw)}, nil

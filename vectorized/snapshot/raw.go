@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/parquet-go/parquet-go"
@@ -10,11 +11,18 @@ import (
 	"amends.dev/amends/oracle/engine"
 )
 
+// ErrNoRaw says that a snapshot has no raw records to read.
+var ErrNoRaw = errors.New("the snapshot has typed files only")
+
 // History yields all records as the broker delivered them, from the raw files, partition after partition in offset
 // order. The typed files are not read.
 func (s *Snapshot) History() engine.History {
 	return func(ctx context.Context) iter.Seq2[engine.Record, error] {
 		return func(yield func(engine.Record, error) bool) {
+			if !s.index.Raw {
+				yield(engine.Record{}, fmt.Errorf("%s: %w", s.dir, ErrNoRaw))
+				return
+			}
 			for _, f := range s.files("raw") {
 				more, err := s.readRaw(ctx, f, func(r engine.Record) bool { return yield(r, nil) })
 				if err != nil {

@@ -100,7 +100,7 @@ func refuseForeign(dir string) error {
 
 // resume takes over the published and the complete files of the folder, and removes what an interruption left.
 func (w *Writer) resume(meta Meta) error {
-	w.index = Index{Version: Version, Meta: meta, Files: []File{}}
+	w.index = Index{Version: Version, Meta: meta, Raw: true, Files: []File{}}
 	w.next = slices.Clone(meta.Starts)
 	w.open = make([]*pair, len(meta.Starts))
 	published, err := readIndex(filepath.Join(w.folder, indexName))
@@ -158,6 +158,9 @@ func holdsAll(progress, published *Index) bool {
 func (w *Writer) takeOver(earlier *Index, covered []int64) error {
 	if err := w.index.Meta.extends(&earlier.Meta); err != nil {
 		return err
+	}
+	if !earlier.Raw {
+		return &MismatchError{What: "raw", Have: "false", Want: "true"}
 	}
 	w.index.Files = earlier.Files
 	for p, end := range covered {

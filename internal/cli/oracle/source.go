@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 
-
 	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/recordfile"
 	"amends.dev/amends/manifests"

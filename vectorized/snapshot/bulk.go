@@ -1,0 +1,181 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"sync"
+
+	"github.com/parquet-go/parquet-go"
+
+	"amends.dev/amends/manifests"
+	"amends.dev/amends/vectorized"
+)
+
+// Bulk is a run of records of one partition with all columns of a typed file.
+type Bulk struct {
+	vectorized.Columns
+	// BrokerTime (milliseconds since the Unix epoch) has one value for each record, SourceTime (nanoseconds) one for each
+	// accepted one.
+	BrokerTime, SourceTime []int64
+}
+
+// WriteBulk writes a new set of typed files without raw ones, from columns: a generated history. Partitions are written
+// at the same time; next yields the runs of one partition, each with the offsets that follow, and is called by one
+// goroutine for each partition. The folder must not be there, or be empty.
+func WriteBulk(dir string, ns *manifests.Namespace, meta Meta, next func(partition int32) iter.Seq[*Bulk]) error {
+	w, err := create(disk{}, standard, dir, ns, meta)
+	if err != nil {
+		return err
+	}
+	if err := w.bulk(next); err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", dir, err), w.Abort())
+	}
+	return w.Close()
+}
+
+// errNotNew says that a folder holds a set already.
+var errNotNew = errors.New("it holds a snapshot or the beginning of one")
+
+// bulk writes all partitions.
+func (w *Writer) bulk(next func(partition int32) iter.Seq[*Bulk]) error {
+	if w.folder == w.dir || len(w.index.Files) > 0 {
+		return errNotNew
+	}
+	w.index.Raw = false
+	files, errs := make([][]File, len(w.next)), make([]error, len(w.next))
+	var all sync.WaitGroup
+	for p := range w.next {
+		all.Go(func() {
+			b := bulkWriter{w: w, partition: int32(p)}
+			files[p], errs[p] = b.write(next(int32(p)))
+		})
+	}
+	all.Wait()
+	for p := range files {
+		w.index.Files = append(w.index.Files, files[p]...)
+	}
+	return errors.Join(errs...)
+}
+
+// bulkWriter writes the typed files of one partition.
+type bulkWriter struct {
+	w         *Writer
+	partition int32
+	file      *parquetFile
+	describe  File
+	groups    int
+	files     []File
+	values    []parquet.Value
+}
+
+// write writes all runs, each as a row group.
+func (b *bulkWriter) write(runs iter.Seq[*Bulk]) ([]File, error) {
+	for run := range runs {
+		if run.Rows == 0 {
+			continue
+		}
+		if err := b.add(run); err != nil {
+			return nil, err
+		}
+	}
+	if b.file != nil {
+		if err := b.close(); err != nil {
+			return nil, err
+		}
+	}
+	return b.files, nil
+}
+
+// add writes a row group.
+func (b *bulkWriter) add(run *Bulk) (err error) {
+	if b.file == nil {
+		name := fileName("part", b.partition, len(b.files))
+		if b.file, err = createParquet(b.w.storage, filepath.Join(b.w.folder, name), partSchema); err != nil {
+			return err
+		}
+		b.describe = File{Name: name, Partition: b.partition, FirstOffset: run.Offset[0]}
+	}
+	if err := b.columns(run); err != nil {
+		return err
+	}
+	if err := b.file.rows.Flush(); err != nil {
+		return err
+	}
+	b.describe.LastOffset, b.describe.Rows = run.Offset[run.Rows-1], b.describe.Rows+int64(run.Rows)
+	if b.groups++; b.groups == b.w.limits.fileGroups {
+		return b.close()
+	}
+	return nil
+}
+
+// close completes a file.
+func (b *bulkWriter) close() error {
+	if err := b.file.finish(); err != nil {
+		return err
+	}
+	b.describe.SHA256 = b.file.sum()
+	b.files, b.file, b.groups = append(b.files, b.describe), nil, 0
+	return nil
+}
+
+// columns writes the values of a row group, column by column.
+func (b *bulkWriter) columns(run *Bulk) error {
+	columns := b.file.rows.ColumnWriters()
+	accepted := make([]bool, run.Rows)
+	for i := range accepted {
+		accepted[i] = true
+	}
+	for _, row := range run.RejectAt {
+		accepted[row] = false
+	}
+	integer := func(v []int64) func(i int) parquet.Value {
+		return func(i int) parquet.Value { return parquet.Int64Value(v[i]) }
+	}
+	code := func(d *vectorized.Dictionary) func(i int) parquet.Value {
+		return func(i int) parquet.Value { return parquet.ByteArrayValue(d.Values[d.Codes[i]]) }
+	}
+	partition := func(int) parquet.Value { return parquet.Int32Value(b.partition) }
+	txn := func(i int) parquet.Value { return parquet.ByteArrayValue(run.TxnID.Value(i)) }
+	err := b.required(columns, partPartition, run.Rows, partition)
+	err = errors.Join(err, b.required(columns, partOffset, run.Rows, integer(run.Offset)))
+	err = errors.Join(err, b.required(columns, partBrokerTime, run.Rows, integer(run.BrokerTime)))
+	for _, c := range []struct {
+		column int
+		value  func(i int) parquet.Value
+	}{
+		{partItem, code(&run.Item)}, {partLocation, code(&run.Location)}, {partTxnID, txn}, {partRevision, integer(run.Revision)},
+		{partKind, code(&run.Kind)}, {partValidTime, integer(run.ValidTime)}, {partQty, integer(run.Qty)},
+		{partSourceTime, integer(run.SourceTime)},
+	} {
+		err = errors.Join(err, b.optional(columns, c.column, accepted, true, c.value))
+	}
+	return errors.Join(err, b.optional(columns, partRejectReason, accepted, false, code(&run.Reject)))
+}
+
+// required writes a column without nulls.
+func (b *bulkWriter) required(columns []*parquet.ColumnWriter, column, rows int, value func(i int) parquet.Value) error {
+	b.values = b.values[:0]
+	for i := range rows {
+		b.values = append(b.values, required(value(i), column))
+	}
+	_, err := columns[column].WriteRowValues(b.values)
+	return err
+}
+
+// optional writes a column that has a value in the rows of one kind and null in the others.
+func (b *bulkWriter) optional(columns []*parquet.ColumnWriter, column int, accepted []bool, of bool, value func(i int) parquet.Value) error {
+	b.values = b.values[:0]
+	n := 0
+	for _, is := range accepted {
+		if is != of {
+			b.values = append(b.values, null(column))
+			continue
+		}
+		b.values = append(b.values, present(value(n), column))
+		n++
+	}
+	_, err := columns[column].WriteRowValues(b.values)
+	return err
+}
