@@ -16,3 +16,11 @@ func Plain(s string) string {
 	}
 	return s
 }
+
+// path shows a file name or a topic as it is, slashes and blanks included, where all of it can be seen; else quoted.
+func path(s string) string {
+	if quoted := strconv.Quote(s); s == "" || len(quoted) != len(s)+2 {
+		return quoted
+	}
+	return s
+}

@@ -13,7 +13,7 @@ func Text(w io.Writer, d Document) error {
 	k := d.Key
 	fmt.Fprintf(&b, "%s in %s: %s; opening balance %d, reorder threshold %d\n",
 		Show(Name{k.Item, k.Location}), d.Namespace, statusText(k), k.OpeningBalance, k.ReorderThreshold)
-	fmt.Fprintf(&b, "source: %s, %d records read", Plain(d.Source.Name), d.Source.Records)
+	fmt.Fprintf(&b, "source: %s, %d records read", path(d.Source.Name), d.Source.Records)
 	if len(d.Source.Through) > 0 {
 		fmt.Fprintf(&b, ", offsets %v to %v", d.Source.From, d.Source.Through)
 	}
@@ -161,7 +161,7 @@ func factText(f Fact) string {
 // writeVersions writes the output versions with what triggered each.
 func writeVersions(b *strings.Builder, d Document) {
 	if d.Versions == nil {
-		b.WriteString("output versions: not read, there is no output topic\n")
+		b.WriteString("output versions: none, a history without servers has no output topic\n")
 		return
 	}
 	fmt.Fprintf(b, "output versions (%d):\n", len(d.Versions))

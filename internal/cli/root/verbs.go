@@ -10,6 +10,7 @@ import (
 	"amends.dev/amends/internal/cli/delete"
 	"amends.dev/amends/internal/cli/demo"
 	"amends.dev/amends/internal/cli/describe"
+	"amends.dev/amends/internal/cli/explain"
 	"amends.dev/amends/internal/cli/export"
 	"amends.dev/amends/internal/cli/generate"
 	"amends.dev/amends/internal/cli/get"
@@ -41,7 +42,7 @@ func verbs(a *app.App) []group {
 		{"Start here:", []*cobra.Command{demo.New(a), version.New(a)}},
 		{"Declare a namespace:", []*cobra.Command{validate.New(a), plan.New(a), apply.New(a), delete.New(a)}},
 		{"Run the pipeline:", []*cobra.Command{generate.New(a), run.New(a), status.New(a)}},
-		{"Check results:", []*cobra.Command{verify.New(a), export.New(a), oracle.New(a), simulate.New(a), sim.New(a), conformance.New(a)}},
+		{"Check results:", []*cobra.Command{verify.New(a), explain.New(a), export.New(a), oracle.New(a), simulate.New(a), sim.New(a), conformance.New(a)}},
 		{"Recover:", []*cobra.Command{replay.New(a), rebuild.New(a), compare.New(a), resume.New(a)}},
 		{"Look at what is kept:", []*cobra.Command{get.New(namespaces.NewList(a), verifications.NewGet(a)), describe.New(namespaces.NewDescribe(a), verifications.NewDescribe(a))}},
 	}
