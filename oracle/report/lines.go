@@ -54,11 +54,11 @@ func subject(d compare.Difference) string {
 		return fmt.Sprintf("partition %d offset %d", *d.Partition, *d.Offset)
 	case compare.FamilyConflict:
 		return fmt.Sprintf("%s %s revision %d", keyName(d.Item, d.Location), plain(d.TxnID), d.Revision)
-	case compare.FamilyStatus:
-		return keyName(d.Item, d.Location)
-	default:
-		return keyName(d.Item, d.Location) + " " + d.Day
 	}
+	if d.Day == "" { // statuses, stock keys, and the guards of statuses
+		return keyName(d.Item, d.Location)
+	}
+	return keyName(d.Item, d.Location) + " " + d.Day
 }
 
 // value shows one side of a difference.
@@ -92,6 +92,9 @@ func value(v *compare.Value) string {
 	}
 	if v.Recorded {
 		add("recorded")
+	}
+	if v.Fault != "" {
+		add("%s", v.Fault)
 	}
 	return strings.Join(parts, " ")
 }

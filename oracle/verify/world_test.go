@@ -42,6 +42,7 @@ type world struct {
 	options                 verify.Options
 	onEvent                 func(verify.Event)
 	snapshot                *verify.Snapshot
+	view                    func(viewPort) viewPort
 	engines                 []engine.Engine
 	stateURL, viewURL       string
 	nextOutput, nextOffsets [2]int64
@@ -50,7 +51,13 @@ type world struct {
 // newWorld applies a namespace of two partitions and three keys by hand.
 func newWorld(t *testing.T, change ...func(*manifests.Spec)) *world {
 	t.Helper()
-	w := &world{t: t, cluster: kafkatest.Fake(t), url: pg.New(t), engines: []engine.Engine{reference.Engine{}}}
+	return newWorldOn(t, kafkatest.Fake(t), change...)
+}
+
+// newWorldOn is newWorld on a given broker.
+func newWorldOn(t *testing.T, cluster *kafkatest.Cluster, change ...func(*manifests.Spec)) *world {
+	t.Helper()
+	w := &world{t: t, cluster: cluster, url: pg.New(t), engines: []engine.Engine{reference.Engine{}}}
 	w.stateURL, w.viewURL = w.url, w.url
 	w.sourceTopic, w.outTopic = kafkatest.UniqueName(t, "in"), kafkatest.UniqueName(t, "out")
 	w.sourceID, w.outID = w.createTopic(w.sourceTopic), w.createTopic(w.outTopic)
@@ -228,7 +235,11 @@ func (w *world) run() (*report.Report, error) {
 		w.t.Fatal(err)
 	}
 	defer topics.Close()
-	return verify.Run(ctx, verify.Deps{State: state, View: view, Topics: topics, Engines: w.engines, Clock: wallClock{},
+	var shown verify.View = view
+	if w.view != nil {
+		shown = w.view(viewPort{View: view})
+	}
+	return verify.Run(ctx, verify.Deps{State: state, View: shown, Topics: topics, Engines: w.engines, Clock: wallClock{},
 		Writers: state, Holder: "verify-test", Snapshot: w.snapshot, Progress: w.onEvent}, w.options)
 }
 
