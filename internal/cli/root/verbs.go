@@ -24,6 +24,7 @@ import (
 	"amends.dev/amends/internal/cli/sim"
 	"amends.dev/amends/internal/cli/simulate"
 	"amends.dev/amends/internal/cli/status"
+	"amends.dev/amends/internal/cli/submit"
 	"amends.dev/amends/internal/cli/validate"
 	"amends.dev/amends/internal/cli/verifications"
 	"amends.dev/amends/internal/cli/verify"
@@ -41,7 +42,7 @@ func verbs(a *app.App) []group {
 	return []group{
 		{"Start here:", []*cobra.Command{demo.New(a), version.New(a)}},
 		{"Declare a namespace:", []*cobra.Command{validate.New(a), plan.New(a), apply.New(a), delete.New(a)}},
-		{"Run the pipeline:", []*cobra.Command{generate.New(a), run.New(a), status.New(a)}},
+		{"Run the pipeline:", []*cobra.Command{generate.New(a), submit.New(a), run.New(a), status.New(a)}},
 		{"Check results:", []*cobra.Command{verify.New(a), explain.New(a), export.New(a), oracle.New(a), simulate.New(a), sim.New(a), conformance.New(a)}},
 		{"Recover:", []*cobra.Command{replay.New(a), rebuild.New(a), compare.New(a), resume.New(a)}},
 		{"Look at what is kept:", []*cobra.Command{get.New(namespaces.NewList(a), verifications.NewGet(a)), describe.New(namespaces.NewDescribe(a), verifications.NewDescribe(a))}},
