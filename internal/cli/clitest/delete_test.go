@@ -1,0 +1,81 @@
+package clitest
+
+import (
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDeleteRefusesWhileAnythingRuns: each stage alone, and a writer, keeps a namespace from being deleted, and nothing of
+// it is touched; when the last one has ended it can be.
+func TestDeleteRefusesWhileAnythingRuns(t *testing.T) {
+	t.Parallel()
+	w := appliedWorld(t)
+	for _, stage := range []string{"worker", "relay", "view"} {
+		stages := w.run(stage)
+		before := w.catalog()
+		w.fails(5, `stages of this namespace run: .*`+stage+` is connected to the database.*nothing was deleted$`, "delete", "namespace", "shop", "--confirm", "shop")
+		if diff := cmp.Diff(before, w.catalog()); diff != "" {
+			t.Errorf("refusing changed the catalog (-want +got):\n%s", diff)
+		}
+		stages.stop(syscall.SIGTERM, 0)
+	}
+	w.passesAfterRun()
+	writer := w.start("generate", "--count", "1000000", "--rate", "50")
+	writer.await("holds the lease", func() bool { return w.number(`SELECT count(*) FROM amends.writer_lease WHERE NOT released`) > 0 })
+	w.fails(5, `the writer lease of shop.transactions is held by `, "delete", "namespace", "shop", "--confirm", "shop")
+	writer.signal(syscall.SIGINT)
+	writer.wait()
+	o := w.must("delete", "namespace", "shop", "--confirm", "shop", "--with-topics")
+	if !strings.HasPrefix(o.stdout, "deleted namespace shop\n") {
+		t.Errorf("says %s", o.stdout)
+	}
+	if n := w.number(`SELECT count(*) FROM information_schema.schemata WHERE schema_name LIKE 'amends\_shop%'`); n != 0 {
+		t.Errorf("%d schemas are left", n)
+	}
+}
+
+// catalog is every row of the catalog's tables.
+func (w *world) catalog() map[string][]string {
+	all := w.tables()
+	for name := range all {
+		if !strings.HasPrefix(name, "amends.") {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// passesAfterRun runs the stages and expects PASS: what was refused is still whole.
+func (w *world) passesAfterRun() {
+	w.t.Helper()
+	stages := w.run()
+	w.passes("shop")
+	stages.stop(syscall.SIGTERM, 0)
+}
+
+// TestDeleteKilled: a deletion that is killed at a random moment is finished by the next one, or had not begun.
+func TestDeleteKilled(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	random := rand.New(rand.NewPCG(6, 6))
+	for range 4 {
+		w.must("apply", "--yes", "shop.yaml")
+		one := w.start("delete", "namespace", "shop", "--confirm", "shop", "--with-topics")
+		time.Sleep(time.Duration(random.Int64N(int64(300 * time.Millisecond))))
+		_ = one.cmd.Process.Kill()
+		one.wait()
+		if w.number(`SELECT count(*) FROM amends.namespace`) > 0 {
+			w.must("delete", "namespace", "shop", "--confirm", "shop", "--with-topics")
+		}
+		left := w.number(`SELECT count(*) FROM information_schema.schemata WHERE schema_name LIKE 'amends\_shop%'`)
+		topics, err := w.fake.Admin(t).ListTopics(t.Context(), "shop.outputs", "shop.transactions")
+		if err != nil || left != 0 || topics.Has("shop.outputs") || topics.Has("shop.transactions") {
+			t.Fatalf("%d schemas and topics %v are left, %v", left, topics.Names(), err)
+		}
+	}
+}
