@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -28,6 +31,15 @@ const (
 	stateSchema = "amends_shop"
 	viewSchema  = "amends_shop_view"
 )
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// These tests wait most of the time.
+	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
+	os.Exit(kafkatest.Main(m))
+}
 
 // world is a namespace whose pipeline is played by hand: topics on kfake, state and view filled with SQL. So these
 // tests judge verify alone, and share nothing with the stages.
@@ -57,6 +69,7 @@ func newWorld(t *testing.T, change ...func(*manifests.Spec)) *world {
 // newWorldOn is newWorld on a given broker.
 func newWorldOn(t *testing.T, cluster *kafkatest.Cluster, change ...func(*manifests.Spec)) *world {
 	t.Helper()
+	t.Parallel() // the worlds have nothing in common, and mostly wait
 	w := &world{t: t, cluster: cluster, url: pg.New(t), engines: []engine.Engine{reference.Engine{}}}
 	w.stateURL, w.viewURL = w.url, w.url
 	w.sourceTopic, w.outTopic = kafkatest.UniqueName(t, "in"), kafkatest.UniqueName(t, "out")
