@@ -6,12 +6,14 @@ import (
 	"errors"
 	"testing"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/owner"
 )
 
 // TestR28RelabelledBytes: what is stored says what it proves, and bytes that say something else, or were changed in any
 // place, are refused.
 func TestR28RelabelledBytes(t *testing.T) {
+	mark.Expect(t, "R28 bytes of another capability")
 	payload := owner.Payload{SchemaVersion: 7, CodecVersion: 11, Bytes: []byte("value")}
 	history, err := owner.NewCompleteHistory("counter-1", []owner.Positioned{{Position: 1, Payload: payload}})
 	if err != nil {

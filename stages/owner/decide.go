@@ -3,6 +3,8 @@ package owner
 import (
 	"bytes"
 	"fmt"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // refused is a refusal with its reason in words.
@@ -34,14 +36,12 @@ func Decide(l *Loaded, c *Commit) (Result, *Changes) {
 		return refused(UnknownOwner, "there is no owner %q", c.OwnerID)
 	}
 	if problem := c.payloads(row.Supported.check); problem != "" {
+		mark.Hit("R27 version outside the owner's set")
 		return refused(UnsupportedVersion, "%s", problem)
 	}
 	digest := c.Digest()
 	if completed, ok := l.completed[c.Inbox.ID]; ok {
-		if completed.Digest == digest {
-			return Result{Outcome: Duplicate, Through: completed.CommittedThrough}, nil
-		}
-		return refused(InboxConflict, "input %q was completed at position %d with other content", c.Inbox.ID, completed.CommittedThrough)
+		return repeated(&completed, digest), nil
 	}
 	if result, ok := admitted(row, c); !ok {
 		return result, nil
@@ -64,6 +64,18 @@ func Decide(l *Loaded, c *Commit) (Result, *Changes) {
 		changes.Latest = &LatestRow{Bytes: newLatest(c.OwnerID, through, c.Latest).Bytes()}
 	}
 	return Result{Outcome: Committed, Through: through}, changes
+}
+
+// repeated is the result of a unit of work whose input was completed before: the position of that commit, whatever has
+// happened since, or a conflict where the identity stands for other content.
+func repeated(completed *CompletedRow, digest Digest) Result {
+	if completed.Digest == digest {
+		mark.Hit("B139 redelivery finds its commit")
+		return Result{Outcome: Duplicate, Through: completed.CommittedThrough}
+	}
+	mark.Hit("B134 inbox identity with other content")
+	result, _ := refused(InboxConflict, "input %q was completed at position %d with other content", completed.ID, completed.CommittedThrough)
+	return result
 }
 
 // admitted checks that the unit of work fits the owner as it is now: mode, then position, then fence, then room for the

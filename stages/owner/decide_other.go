@@ -1,5 +1,7 @@
 package owner
 
+import "amends.dev/amends/internal/mark"
+
 // DecideCreate decides the creation of an owner: Committed, Duplicate where it exists with the same mode, else
 // ModeConflict. A mode that does not exist is a ModeConflict too. Changes are nil unless the outcome is Committed.
 func DecideCreate(l *Loaded, ownerID string, config *Config) (Result, *Changes) {
@@ -55,6 +57,7 @@ func DecideFence(l *Loaded, ownerID string, fence uint64) (Result, *Changes) {
 		return refused(UnknownOwner, "there is no owner %q", ownerID)
 	}
 	if fence <= l.row.Fence {
+		mark.Hit("R27 fence not greater")
 		return refused(StaleFence, "owner %q is under fence %d; %d is not greater", ownerID, l.row.Fence, fence)
 	}
 	changes := &Changes{Owner: *l.row}
@@ -96,6 +99,7 @@ func DecideReceipt(l *Loaded, ownerID string, fence uint64, r *Receipt) (Result,
 func (ch *Changes) receipt(l *Loaded, r *Receipt) Result {
 	if known := ch.recorded(l, r.ID); known != nil {
 		if known.EffectID == r.EffectID && known.Outcome == r.Outcome && known.Payload.equal(&r.Payload) {
+			mark.Hit("R27 receipt repeated exactly")
 			return Result{Outcome: ReceiptDuplicate}
 		}
 		result, _ := refused(ReceiptConflict, "receipt %q was recorded with other content", r.ID)

@@ -3,6 +3,8 @@ package owner
 import (
 	"slices"
 	"strings"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // Group decides the requests of one transaction one after the other, each against what those before it leave. A store
@@ -36,6 +38,7 @@ func (g *Group) keep(l *Loaded, result Result, changes *Changes) Result {
 	}
 	l.apply(changes)
 	if earlier := g.changes[l.OwnerID]; earlier != nil {
+		mark.Hit("R29 second unit of an owner in one transaction")
 		earlier.merge(changes)
 	} else {
 		g.changes[l.OwnerID] = changes

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // Capability says what a source of state proves.
@@ -97,6 +99,7 @@ func unsealed(stored []byte, want Capability) (*decoding, error) {
 	}
 	d := &decoding{rest: body}
 	if got := d.text(); got != string(want) {
+		mark.Hit("R28 bytes of another capability")
 		return nil, fmt.Errorf("%w: it claims %q, want %s", ErrNotThis, got, want)
 	}
 	return d, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/owner"
 )
 
@@ -75,6 +76,7 @@ func groups(t *testing.T, s *Subject) {
 
 // sameOwner: units of one owner in one call see those before them.
 func sameOwner(t *testing.T, s *Subject) {
+	mark.Expect(t, "R29 second unit of an owner in one transaction")
 	b := on(t, s)
 	id := b.name("owner")
 	first := unit(id, 0, 1, "m1")

@@ -6,12 +6,14 @@ import (
 	"sync"
 	"testing"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/owner"
 )
 
 // B134: the same inbox identity with any other content is a conflict, and the first record stands; the same content is
 // a duplicate with the first position (R27).
 func B134(t *testing.T, s *Subject) {
+	mark.Expect(t, "B134 inbox identity with other content")
 	b := on(t, s)
 	id := b.history("owner", 1)
 	full := func() owner.Commit {
@@ -125,6 +127,7 @@ func oneWins(t *testing.T, s *Subject) {
 // B139: a redelivery after a hand-off finds its commit, whatever fence it carries; a fence that was never installed is
 // no authority.
 func B139(t *testing.T, s *Subject) {
+	mark.Expect(t, "B139 redelivery finds its commit")
 	b := on(t, s)
 	id := b.history("owner", 1)
 	m1 := unit(id, 0, 1, "m1")

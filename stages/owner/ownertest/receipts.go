@@ -3,6 +3,7 @@ package ownertest
 import (
 	"testing"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/owner"
 )
 
@@ -104,6 +105,7 @@ func receipts(t *testing.T, s *Subject) {
 
 // receiptOrder: an exact repetition is found before the fence, also after a hand-off (R27); everything new is not.
 func receiptOrder(t *testing.T, s *Subject) {
+	mark.Expect(t, "R27 receipt repeated exactly")
 	b := on(t, s)
 	id := b.history("owner", 1)
 	c := unit(id, 0, 1, "m1")
