@@ -36,3 +36,31 @@ func (s *Strings) Len() int { return max(0, len(s.Offsets)-1) }
 
 // Value is the i-th value; it is valid as long as the column.
 func (s *Strings) Value(i int) []byte { return s.Data[s.Offsets[i]:s.Offsets[i+1]] }
+
+// RawColumns are the raw bytes of a run of records of one partition, in offset order.
+type RawColumns struct {
+	Rows   int
+	Offset []int64
+	// Key and Value have one value for each record in which it is not null.
+	Key, Value Strings
+	// KeyLevels and ValueLevels are 1 where the record has one and 0 where it is null; empty where none is null.
+	KeyLevels, ValueLevels []byte
+}
+
+// Each calls visit for each record; null is nil and distinct from empty. Bytes are valid as long as the columns.
+func (c *RawColumns) Each(visit func(offset int64, key, value []byte)) {
+	keys, values := 0, 0
+	next := func(s *Strings, levels []byte, row int, at *int) []byte {
+		if len(levels) > 0 && levels[row] == 0 {
+			return nil
+		}
+		*at++
+		if v := s.Value(*at - 1); v != nil {
+			return v
+		}
+		return []byte{}
+	}
+	for row := range c.Rows {
+		visit(c.Offset[row], next(&c.Key, c.KeyLevels, row, &keys), next(&c.Value, c.ValueLevels, row, &values))
+	}
+}

@@ -32,3 +32,18 @@ type Decoder interface {
 	// Columns decodes a group. The columns are valid until the next call. An error says which file is at fault.
 	Columns(l Loaded, group int) (*Columns, error)
 }
+
+// RawSource is a source history as raw records, in parts that can be read independently. It is safe for concurrent use.
+type RawSource interface {
+	// Parts and Load are as of Source.
+	Parts() []Part
+	Load(ctx context.Context, i int, buffer []byte) (Loaded, []byte, error)
+	// NewDecoder returns a decoder for one goroutine.
+	NewDecoder() RawDecoder
+}
+
+// RawDecoder decodes parts of one RawSource into memory of its own.
+type RawDecoder interface {
+	// Columns decodes a group. The columns are valid until the next call. An error says which file is at fault.
+	Columns(l Loaded, group int) (*RawColumns, error)
+}

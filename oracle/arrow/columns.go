@@ -6,12 +6,61 @@ import (
 
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/decode"
+	"amends.dev/amends/oracle/engine"
 	"amends.dev/amends/vectorized"
 )
 
 // ComputeColumns computes from typed columns, under a namespace of the same business digest. Everything that the
 // contract says of an accepted record is checked as far as typed columns tell; an error names the file.
 func (e Engine) ComputeColumns(ctx context.Context, ns *manifests.Namespace, source vectorized.Source, o Options) (*Result, error) {
+	return e.computeFiles(ctx, ns, source, o, func() groupReader {
+		decoder := source.NewDecoder()
+		return func(w *worker, c *computation, part vectorized.Loaded, partition int32, group int) error {
+			columns, err := decoder.Columns(part, group)
+			if err != nil {
+				return err
+			}
+			if err := w.scatter.Columns(c.store(w, partition), partition, columns); err != nil {
+				return part.Fault(err)
+			}
+			if err := w.reject(partition, columns); err != nil {
+				return part.Fault(err)
+			}
+			return nil
+		}
+	})
+}
+
+// ComputeRaw computes from raw records, each decoded again: nothing rests on what the export made of them. An error names
+// the file.
+func (e Engine) ComputeRaw(ctx context.Context, ns *manifests.Namespace, source vectorized.RawSource, o Options) (*Result, error) {
+	judge := decode.New(ns)
+	return e.computeFiles(ctx, ns, source, o, func() groupReader {
+		decoder := source.NewDecoder()
+		return func(w *worker, c *computation, part vectorized.Loaded, partition int32, group int) error {
+			columns, err := decoder.Columns(part, group)
+			if err != nil {
+				return err
+			}
+			columns.Each(func(offset int64, key, value []byte) {
+				w.judge(c, judge, &engine.Record{Partition: partition, Offset: offset, Key: key, Value: value})
+			})
+			return nil
+		}
+	})
+}
+
+// groupReader appends the records of one group of a part.
+type groupReader func(w *worker, c *computation, part vectorized.Loaded, partition int32, group int) error
+
+// loader is what typed and raw sources have in common.
+type loader interface {
+	Parts() []vectorized.Part
+	Load(ctx context.Context, i int, buffer []byte) (vectorized.Loaded, []byte, error)
+}
+
+// computeFiles computes from parts, round by round; each worker reads groups with a reader of its own.
+func (e Engine) computeFiles(ctx context.Context, ns *manifests.Namespace, source loader, o Options, reader func() groupReader) (*Result, error) {
 	o = o.withDefaults()
 	parts := source.Parts()
 	rows := make([]int64, ns.Spec.Source.Partitions)
@@ -24,7 +73,7 @@ func (e Engine) ComputeColumns(ctx context.Context, ns *manifests.Namespace, sou
 	c := e.newComputation(ctx, ns, rows, o)
 	defer c.chunks.Release()
 	for _, w := range c.workers {
-		w.decoder = source.NewDecoder()
+		w.read = reader()
 	}
 	files := files{source: source}
 	for _, r := range rounds(parts, o.Memory) {
@@ -38,7 +87,7 @@ func (e Engine) ComputeColumns(ctx context.Context, ns *manifests.Namespace, sou
 
 // files are the parts of a round in memory; buffers are used again in the next round.
 type files struct {
-	source  vectorized.Source
+	source  loader
 	buffers [][]byte
 	loaded  []vectorized.Loaded
 }
@@ -82,17 +131,7 @@ func (c *computation) scatter(partitionOf []int32, loaded []vectorized.Loaded) e
 	}
 	return parallel(c.ctx, len(c.workers), len(tasks), func(n, i int) error {
 		w, t := c.workers[n], tasks[i]
-		columns, err := w.decoder.Columns(t.part, t.group)
-		if err != nil {
-			return err
-		}
-		if err := w.scatter.Columns(c.store(w, t.partition), t.partition, columns); err != nil {
-			return t.part.Fault(err)
-		}
-		if err := w.reject(t.partition, columns); err != nil {
-			return t.part.Fault(err)
-		}
-		return nil
+		return w.read(w, c, t.part, t.partition, t.group)
 	})
 }
 

@@ -50,7 +50,7 @@ type computation struct {
 // worker is what one goroutine uses again and again.
 type worker struct {
 	number   int
-	decoder  vectorized.Decoder
+	read     groupReader // where the source has parts
 	scatter  *vectorized.Scatter
 	resolver *vectorized.Resolver
 	stores   map[int32]*vectorized.Store

@@ -25,12 +25,7 @@ func synthesize(t *testing.T, c synthetic.Config) (*synthetic.History, vectorize
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "set")
-	ends := h.Rows()
-	meta := snapshot.Meta{
-		Namespace: h.Namespace.Name, NamespaceDigest: h.Namespace.NamespaceDigest(), BusinessDigest: h.Namespace.BusinessDigest("id"),
-		TopicID: "id", Starts: make([]int64, len(ends)), Ends: ends, Isolation: snapshot.ReadCommitted,
-	}
-	if err := snapshot.WriteBulk(dir, h.Namespace, meta, h.Partition); err != nil {
+	if err := h.Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	s, err := snapshot.Open(dir)

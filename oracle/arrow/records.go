@@ -103,12 +103,16 @@ func read(ctx context.Context, history engine.History, free <-chan *batch, batch
 // decode appends the rows of a batch.
 func (w *worker) decode(c *computation, decoder *decode.Decoder, b *batch) {
 	for i := range b.records {
-		r := &b.records[i]
-		tx, reason := decoder.Decode(r.Partition, r.Key, r.Value)
-		if reason != decode.Accepted {
-			w.rejected = append(w.rejected, Rejected{r.Partition, r.Offset, reason})
-			continue
-		}
-		w.scatter.Record(c.store(w, r.Partition), tx.Key, tx.TxnID, tx.Revision, uint8(tx.Kind), tx.ValidTime, tx.Qty)
+		w.judge(c, decoder, &b.records[i])
 	}
+}
+
+// judge decodes one record and appends its row, or notes why it is rejected.
+func (w *worker) judge(c *computation, decoder *decode.Decoder, r *engine.Record) {
+	tx, reason := decoder.Decode(r.Partition, r.Key, r.Value)
+	if reason != decode.Accepted {
+		w.rejected = append(w.rejected, Rejected{r.Partition, r.Offset, reason})
+		return
+	}
+	w.scatter.Record(c.store(w, r.Partition), tx.Key, tx.TxnID, tx.Revision, uint8(tx.Kind), tx.ValidTime, tx.Qty)
 }

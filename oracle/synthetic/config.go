@@ -8,6 +8,7 @@ import (
 
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/decode"
+	"amends.dev/amends/vectorized/snapshot"
 )
 
 // Config says what history to make. Zero values other than Rows stand for the defaults.
@@ -24,6 +25,8 @@ type Config struct {
 	Partitions int32
 	// Seed makes another history of the same shape.
 	Seed uint64
+	// Raw makes the raw key and value of each record too.
+	Raw bool
 }
 
 // Origin is the ledger origin of synthetic histories, 2023-01-01, in nanoseconds since the Unix epoch.
@@ -175,3 +178,16 @@ func (r *random) below(n uint64) uint64 {
 	}
 	return r.next() % n
 }
+
+// Write writes the history as a new snapshot.
+func (h *History) Write(dir string) error {
+	ends := h.Rows()
+	return snapshot.WriteBulk(dir, h.Namespace, snapshot.Meta{
+		Namespace: h.Namespace.Name, NamespaceDigest: h.Namespace.NamespaceDigest(),
+		BusinessDigest: h.Namespace.BusinessDigest(TopicID), TopicID: TopicID, Starts: make([]int64, len(ends)), Ends: ends,
+		Isolation: snapshot.ReadCommitted,
+	}, h.config.Raw, h.Partition)
+}
+
+// TopicID is the topic ID that synthetic histories claim to come from.
+const TopicID = "c3ludGhldGljLWhpc3Rvcg"

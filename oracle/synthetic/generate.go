@@ -70,7 +70,9 @@ func (g *generator) reset() {
 	r := &g.run
 	r.Offset, r.BrokerTime, r.SourceTime = r.Offset[:0], r.BrokerTime[:0], r.SourceTime[:0]
 	r.Revision, r.ValidTime, r.Qty = r.Revision[:0], r.ValidTime[:0], r.Qty[:0]
-	r.TxnID.Data, r.TxnID.Offsets = r.TxnID.Data[:0], append(r.TxnID.Offsets[:0], 0)
+	for _, text := range []*vectorized.Strings{&r.TxnID, &r.Key, &r.Value} {
+		text.Data, text.Offsets = text.Data[:0], append(text.Offsets[:0], 0)
+	}
 	for _, d := range []*vectorized.Dictionary{&r.Item, &r.Location, &r.Kind} {
 		d.Codes, d.Values = d.Codes[:0], nil
 	}
@@ -194,6 +196,9 @@ func (g *generator) emit(t *transaction, revision int64) {
 	codes := g.code(t.key)
 	r.Item.Codes, r.Location.Codes = append(r.Item.Codes, codes.item-1), append(r.Location.Codes, codes.location-1)
 	r.Kind.Codes = append(r.Kind.Codes, int32(t.kind)-1)
+	if g.h.config.Raw {
+		g.raw(t, revision, told*nanosPerMs)
+	}
 }
 
 // code returns the dictionary codes of a key in the run.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path/filepath"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
@@ -19,17 +18,19 @@ type Bulk struct {
 	// BrokerTime (milliseconds since the Unix epoch) has one value for each record, SourceTime (nanoseconds) one for each
 	// accepted one.
 	BrokerTime, SourceTime []int64
+	// Key and Value have one value for each record where the set has raw files.
+	Key, Value vectorized.Strings
 }
 
-// WriteBulk writes a new set of typed files without raw ones, from columns: a generated history. Partitions are written
+// WriteBulk writes a new set from columns: a generated history, with raw files or without. Partitions are written
 // at the same time; next yields the runs of one partition, each with the offsets that follow, and is called by one
 // goroutine for each partition. The folder must not be there, or be empty.
-func WriteBulk(dir string, ns *manifests.Namespace, meta Meta, next func(partition int32) iter.Seq[*Bulk]) error {
+func WriteBulk(dir string, ns *manifests.Namespace, meta Meta, raw bool, next func(partition int32) iter.Seq[*Bulk]) error {
 	w, err := create(disk{}, standard, dir, ns, meta)
 	if err != nil {
 		return err
 	}
-	if err := w.bulk(next); err != nil {
+	if err := w.bulk(raw, next); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", dir, err), w.Abort())
 	}
 	return w.Close()
@@ -39,11 +40,11 @@ func WriteBulk(dir string, ns *manifests.Namespace, meta Meta, next func(partiti
 var errNotNew = errors.New("it holds a snapshot or the beginning of one")
 
 // bulk writes all partitions.
-func (w *Writer) bulk(next func(partition int32) iter.Seq[*Bulk]) error {
+func (w *Writer) bulk(raw bool, next func(partition int32) iter.Seq[*Bulk]) error {
 	if w.folder == w.dir || len(w.index.Files) > 0 {
 		return errNotNew
 	}
-	w.index.Raw = false
+	w.index.Raw = raw
 	files, errs := make([][]File, len(w.next)), make([]error, len(w.next))
 	var all sync.WaitGroup
 	for p := range w.next {
@@ -59,13 +60,12 @@ func (w *Writer) bulk(next func(partition int32) iter.Seq[*Bulk]) error {
 	return errors.Join(errs...)
 }
 
-// bulkWriter writes the typed files of one partition.
+// bulkWriter writes the files of one partition.
 type bulkWriter struct {
 	w         *Writer
 	partition int32
-	file      *parquetFile
-	describe  File
-	groups    int
+	pair      *pair // the open files; raw is nil where the set has none
+	number    int
 	files     []File
 	values    []parquet.Value
 }
@@ -80,49 +80,40 @@ func (b *bulkWriter) write(runs iter.Seq[*Bulk]) ([]File, error) {
 			return nil, err
 		}
 	}
-	if b.file != nil {
-		if err := b.close(); err != nil {
-			return nil, err
-		}
-	}
-	return b.files, nil
+	return b.files, b.close()
 }
 
 // add writes a row group.
 func (b *bulkWriter) add(run *Bulk) (err error) {
-	if b.file == nil {
-		name := fileName("part", b.partition, len(b.files))
-		if b.file, err = createParquet(b.w.storage, filepath.Join(b.w.folder, name), partSchema); err != nil {
+	if b.pair == nil {
+		if b.pair, err = newPair(b.w, b.partition, b.number); err != nil {
 			return err
 		}
-		b.describe = File{Name: name, Partition: b.partition, FirstOffset: run.Offset[0]}
+		b.pair.first = run.Offset[0]
 	}
 	if err := b.columns(run); err != nil {
 		return err
 	}
-	if err := b.file.rows.Flush(); err != nil {
+	b.pair.last, b.pair.rows = run.Offset[run.Rows-1], b.pair.rows+int64(run.Rows)
+	if err := b.pair.endGroup(); err != nil || !b.pair.full() {
 		return err
 	}
-	b.describe.LastOffset, b.describe.Rows = run.Offset[run.Rows-1], b.describe.Rows+int64(run.Rows)
-	if b.groups++; b.groups == b.w.limits.fileGroups {
-		return b.close()
-	}
-	return nil
+	return b.close()
 }
 
-// close completes a file.
+// close completes the open files.
 func (b *bulkWriter) close() error {
-	if err := b.file.finish(); err != nil {
-		return err
+	if b.pair == nil {
+		return nil
 	}
-	b.describe.SHA256 = b.file.sum()
-	b.files, b.file, b.groups = append(b.files, b.describe), nil, 0
-	return nil
+	files, err := b.pair.finish()
+	b.files, b.pair, b.number = append(b.files, files...), nil, b.number+1
+	return err
 }
 
 // columns writes the values of a row group, column by column.
 func (b *bulkWriter) columns(run *Bulk) error {
-	columns := b.file.rows.ColumnWriters()
+	columns := b.pair.part.rows.ColumnWriters()
 	accepted := make([]bool, run.Rows)
 	for i := range accepted {
 		accepted[i] = true
@@ -151,7 +142,29 @@ func (b *bulkWriter) columns(run *Bulk) error {
 	} {
 		err = errors.Join(err, b.optional(columns, c.column, accepted, true, c.value))
 	}
-	return errors.Join(err, b.optional(columns, partRejectReason, accepted, false, code(&run.Reject)))
+	err = errors.Join(err, b.optional(columns, partRejectReason, accepted, false, code(&run.Reject)))
+	if b.pair.raw == nil {
+		return err
+	}
+	columns = b.pair.raw.rows.ColumnWriters()
+	text := func(s *vectorized.Strings) func(i int) parquet.Value {
+		return func(i int) parquet.Value { return parquet.ByteArrayValue(s.Value(i)) }
+	}
+	err = errors.Join(err, b.required(columns, partPartition, run.Rows, partition))
+	err = errors.Join(err, b.required(columns, partOffset, run.Rows, integer(run.Offset)))
+	err = errors.Join(err, b.required(columns, partBrokerTime, run.Rows, integer(run.BrokerTime)))
+	err = errors.Join(err, b.all(columns, rawKey, run.Rows, text(&run.Key)))
+	return errors.Join(err, b.all(columns, rawValue, run.Rows, text(&run.Value)))
+}
+
+// all writes a column that may hold nulls and has none.
+func (b *bulkWriter) all(columns []*parquet.ColumnWriter, column, rows int, value func(i int) parquet.Value) error {
+	b.values = b.values[:0]
+	for i := range rows {
+		b.values = append(b.values, present(value(i), column))
+	}
+	_, err := columns[column].WriteRowValues(b.values)
+	return err
 }
 
 // required writes a column without nulls.

@@ -38,11 +38,15 @@ const (
 	textValue
 )
 
-// typed are the columns by name, so that files of other writers may order them otherwise and have more of them.
-var typed = [typedColumns]struct {
+// columnSpec is a column that a computation needs. It is found by name, so that files of other writers may order columns
+// otherwise and have more of them.
+type columnSpec struct {
 	name string
 	kind valueKind
-}{
+}
+
+// typed are the columns of typed files.
+var typed = []columnSpec{
 	columnPartition: {"partition", int32Value},
 	columnOffset:    {"offset", int64Value},
 	columnItem:      {"item", codeValue},
@@ -58,18 +62,36 @@ var typed = [typedColumns]struct {
 // ofAccepted are the columns that are null where a record was rejected.
 var ofAccepted = []int{columnItem, columnLocation, columnTxnID, columnRevision, columnKind, columnValidTime, columnQty}
 
+// Positions of the columns of raw files that a computation needs, in raw.
+const (
+	rawColumnPartition = iota
+	rawColumnOffset
+	rawColumnKey
+	rawColumnValue
+	rawColumnCount
+)
+
+// raw are the columns of raw files.
+var raw = []columnSpec{
+	rawColumnPartition: {"partition", int32Value},
+	rawColumnOffset:    {"offset", int64Value},
+	rawColumnKey:       {"key", textValue},
+	rawColumnValue:     {"value", textValue},
+}
+
 // findColumns finds the columns of a file and refuses those of another type.
-func findColumns(p *parquet.File) (at [typedColumns]int, err error) {
-	for i := range typed {
-		column := p.Root().Column(typed[i].name)
+func findColumns(p *parquet.File, wanted []columnSpec) ([]int, error) {
+	at := make([]int, len(wanted))
+	for i, w := range wanted {
+		column := p.Root().Column(w.name)
 		if column == nil || !column.Leaf() {
-			return at, fmt.Errorf("it has no column %s", typed[i].name)
+			return nil, fmt.Errorf("it has no column %s", w.name)
 		}
 		if column.Repeated() {
-			return at, fmt.Errorf("column %s is repeated", typed[i].name)
+			return nil, fmt.Errorf("column %s is repeated", w.name)
 		}
-		if !typed[i].kind.fits(column.Type()) {
-			return at, fmt.Errorf("column %s has type %s", typed[i].name, column.Type())
+		if !w.kind.fits(column.Type()) {
+			return nil, fmt.Errorf("column %s has type %s", w.name, column.Type())
 		}
 		at[i] = int(column.Index())
 	}

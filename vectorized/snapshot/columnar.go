@@ -16,26 +16,45 @@ import (
 	"amends.dev/amends/vectorized"
 )
 
-// typedFile is a typed file in memory: what was digested is what is decoded.
-type typedFile struct {
+// loadedFile is a file in memory: what was digested is what is decoded.
+type loadedFile struct {
 	file   File
 	path   string
 	groups []parquet.RowGroup
-	lookup [typedColumns]int // position of each column in the file
-	firsts []int64           // the number of the first row of each group
+	wanted []columnSpec
+	lookup []int   // position of each wanted column in the file
+	firsts []int64 // the number of the first row of each group
 }
 
 // Typed returns the typed files as a source of columns. Raw files are not read.
-func (s *Snapshot) Typed() vectorized.Source { return &typedFiles{s.dir, s.files("part")} }
-
-// typedFiles are the typed files of a snapshot.
-type typedFiles struct {
-	dir   string
-	files []File
+func (s *Snapshot) Typed() vectorized.Source {
+	return &typedFiles{fileSet{s.dir, s.files("part"), typed}}
 }
 
+// Raw returns the raw files as a source of records. Typed files are not read. The error wraps ErrNoRaw where there are
+// none.
+func (s *Snapshot) Raw() (vectorized.RawSource, error) {
+	if !s.index.Raw {
+		return nil, fmt.Errorf("%s: %w", s.dir, ErrNoRaw)
+	}
+	return &rawFiles{fileSet{s.dir, s.files("raw"), raw}}, nil
+}
+
+// fileSet are the files of one kind, with the columns that are needed of them.
+type fileSet struct {
+	dir    string
+	files  []File
+	wanted []columnSpec
+}
+
+// typedFiles and rawFiles are the two kinds.
+type (
+	typedFiles struct{ fileSet }
+	rawFiles   struct{ fileSet }
+)
+
 // Parts implements vectorized.Source.
-func (s *typedFiles) Parts() []vectorized.Part {
+func (s *fileSet) Parts() []vectorized.Part {
 	parts := make([]vectorized.Part, len(s.files))
 	for i, f := range s.files {
 		parts[i] = vectorized.Part{Partition: f.Partition, Rows: f.Rows}
@@ -46,9 +65,12 @@ func (s *typedFiles) Parts() []vectorized.Part {
 // NewDecoder implements vectorized.Source.
 func (s *typedFiles) NewDecoder() vectorized.Decoder { return &decoder{} }
 
+// NewDecoder implements vectorized.RawSource.
+func (s *rawFiles) NewDecoder() vectorized.RawDecoder { return &rawDecoder{} }
+
 // Load implements vectorized.Source: it verifies the file's digest, its columns and its number of rows.
-func (s *typedFiles) Load(ctx context.Context, i int, buffer []byte) (vectorized.Loaded, []byte, error) {
-	t := &typedFile{file: s.files[i], path: filepath.Join(s.dir, s.files[i].Name)}
+func (s *fileSet) Load(ctx context.Context, i int, buffer []byte) (vectorized.Loaded, []byte, error) {
+	t := &loadedFile{file: s.files[i], path: filepath.Join(s.dir, s.files[i].Name), wanted: s.wanted}
 	data, err := readInto(ctx, t.path, buffer)
 	if err == nil {
 		err = t.parse(data)
@@ -82,7 +104,7 @@ func readInto(ctx context.Context, path string, buffer []byte) ([]byte, error) {
 }
 
 // parse verifies the bytes of a file.
-func (t *typedFile) parse(data []byte) error {
+func (t *loadedFile) parse(data []byte) error {
 	digest := sha256.Sum256(data)
 	if got := hex.EncodeToString(digest[:]); got != t.file.SHA256 {
 		return fmt.Errorf("the file was changed: its SHA-256 is %s, %s says %s", got, indexName, t.file.SHA256)
@@ -91,7 +113,7 @@ func (t *typedFile) parse(data []byte) error {
 }
 
 // open reads the metadata.
-func (t *typedFile) open(data []byte) error {
+func (t *loadedFile) open(data []byte) error {
 	p, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return err
@@ -99,7 +121,7 @@ func (t *typedFile) open(data []byte) error {
 	if err := checkCodecs(p.Metadata()); err != nil {
 		return err
 	}
-	if t.lookup, err = findColumns(p); err != nil {
+	if t.lookup, err = findColumns(p, t.wanted); err != nil {
 		return err
 	}
 	t.groups = p.RowGroups()
@@ -118,7 +140,7 @@ func (t *typedFile) open(data []byte) error {
 var errType = errors.New("a part of another source")
 
 // Groups implements vectorized.Loaded.
-func (t *typedFile) Groups() int { return len(t.groups) }
+func (t *loadedFile) Groups() int { return len(t.groups) }
 
 // decoder decodes row groups into columns. Its memory is reused.
 type decoder struct {
@@ -128,7 +150,7 @@ type decoder struct {
 
 // Columns implements vectorized.Decoder. Coordinates are checked against the file's description.
 func (d *decoder) Columns(l vectorized.Loaded, group int) (c *vectorized.Columns, err error) {
-	t, ok := l.(*typedFile)
+	t, ok := l.(*loadedFile)
 	if !ok {
 		return nil, errType
 	}
@@ -144,16 +166,14 @@ func (d *decoder) Columns(l vectorized.Loaded, group int) (c *vectorized.Columns
 }
 
 // Fault implements vectorized.Loaded.
-func (t *typedFile) Fault(err error) error { return &FileError{t.path, err} }
+func (t *loadedFile) Fault(err error) error { return &FileError{t.path, err} }
 
 // decode decodes a row group.
-func (d *decoder) decode(t *typedFile, group int) (*vectorized.Columns, error) {
+func (d *decoder) decode(t *loadedFile, group int) (*vectorized.Columns, error) {
 	chunks := t.groups[group].ColumnChunks()
 	rows := int(t.groups[group].NumRows())
-	for i := range d.values {
-		if err := d.values[i].read(chunks[t.lookup[i]], typed[i].kind, rows); err != nil {
-			return nil, fmt.Errorf("column %s: %w", typed[i].name, err)
-		}
+	if err := readColumns(d.values[:], t, chunks, rows); err != nil {
+		return nil, err
 	}
 	if err := d.sameNulls(rows); err != nil {
 		return nil, err
@@ -167,6 +187,47 @@ func (d *decoder) decode(t *typedFile, group int) (*vectorized.Columns, error) {
 		Item: v[columnItem].dictionary(), Location: v[columnLocation].dictionary(), Kind: v[columnKind].dictionary(),
 		TxnID: v[columnTxnID].strings(), Revision: v[columnRevision].integers, ValidTime: v[columnValidTime].integers,
 		Qty: v[columnQty].integers, Reject: v[columnReject].dictionary(), RejectAt: v[columnReject].positions(),
+	}
+	return &d.columns, nil
+}
+
+// readColumns reads the wanted columns of a row group.
+func readColumns(values []columnReader, t *loadedFile, chunks []parquet.ColumnChunk, rows int) error {
+	for i := range values {
+		if err := values[i].read(chunks[t.lookup[i]], t.wanted[i].kind, rows); err != nil {
+			return fmt.Errorf("column %s: %w", t.wanted[i].name, err)
+		}
+	}
+	return nil
+}
+
+// rawDecoder decodes row groups into raw records. Its memory is reused.
+type rawDecoder struct {
+	values  [rawColumnCount]columnReader
+	columns vectorized.RawColumns
+}
+
+// Columns implements vectorized.RawDecoder. Coordinates are checked against the file's description.
+func (d *rawDecoder) Columns(l vectorized.Loaded, group int) (*vectorized.RawColumns, error) {
+	t, ok := l.(*loadedFile)
+	if !ok {
+		return nil, errType
+	}
+	err := guard(func() error {
+		rows := int(t.groups[group].NumRows())
+		if err := readColumns(d.values[:], t, t.groups[group].ColumnChunks(), rows); err != nil {
+			return err
+		}
+		v := &d.values
+		offsets := v[rawColumnOffset].integers
+		d.columns = vectorized.RawColumns{
+			Rows: rows, Offset: offsets, Key: v[rawColumnKey].strings(), Value: v[rawColumnValue].strings(),
+			KeyLevels: v[rawColumnKey].levels, ValueLevels: v[rawColumnValue].levels,
+		}
+		return t.coordinates(group, v[rawColumnPartition].int32s(), offsets, rows)
+	})
+	if err != nil {
+		return nil, t.Fault(fmt.Errorf("row group %d: %w", group, err))
 	}
 	return &d.columns, nil
 }
@@ -195,7 +256,7 @@ func (d *decoder) sameNulls(rows int) error {
 }
 
 // coordinates checks partition and offsets of a row group.
-func (t *typedFile) coordinates(group int, partition []int32, offset []int64, rows int) error {
+func (t *loadedFile) coordinates(group int, partition []int32, offset []int64, rows int) error {
 	if len(partition) != rows || len(offset) != rows {
 		return fmt.Errorf("%d partitions and %d offsets in %d rows", len(partition), len(offset), rows)
 	}

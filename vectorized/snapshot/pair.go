@@ -67,7 +67,7 @@ func (p *parquetFile) finish() error {
 // sum is the digest of a complete file.
 func (p *parquetFile) sum() string { return hex.EncodeToString(p.digest.Sum(nil)) }
 
-// pair is the typed and the raw file of one range of a partition, being written row by row.
+// pair is the typed and the raw file of one range of a partition, being written; raw is nil in a set without raw files.
 type pair struct {
 	decoder                 *decode.Decoder
 	keys                    []manifests.StockKey
@@ -85,6 +85,9 @@ func newPair(w *Writer, partition int32, n int) (*pair, error) {
 	var err error
 	if p.part, err = createParquet(w.storage, filepath.Join(w.folder, fileName("part", partition, n)), partSchema); err != nil {
 		return nil, err
+	}
+	if !w.index.Raw {
+		return p, nil
 	}
 	if p.raw, err = createParquet(w.storage, filepath.Join(w.folder, fileName("raw", partition, n)), rawSchema); err != nil {
 		return nil, errors.Join(err, p.part.file.Close(), w.storage.remove(p.part.path))
@@ -112,12 +115,18 @@ func (p *pair) append(r *engine.Record) error {
 	if p.inGroup < p.limits.groupRows && p.volume < p.limits.groupBytes {
 		return nil
 	}
+	return p.endGroup()
+}
+
+// endGroup ends a row group.
+func (p *pair) endGroup() error {
 	p.groups++
 	p.inGroup, p.volume = 0, 0
-	if err := p.part.rows.Flush(); err != nil {
-		return err
+	err := p.part.rows.Flush()
+	if err == nil && p.raw != nil {
+		err = p.raw.rows.Flush()
 	}
-	return p.raw.rows.Flush()
+	return err
 }
 
 // full reports whether the next record belongs into new files.
@@ -125,7 +134,11 @@ func (p *pair) full() bool { return p.groups >= p.limits.fileGroups }
 
 // finish completes both files, makes them durable and describes them.
 func (p *pair) finish() ([]File, error) {
-	if err := errors.Join(p.part.finish(), p.raw.finish()); err != nil {
+	err := p.part.finish()
+	if p.raw != nil {
+		err = errors.Join(err, p.raw.finish())
+	}
+	if err != nil {
 		return nil, err
 	}
 	describe := func(f *parquetFile) File {
@@ -133,6 +146,9 @@ func (p *pair) finish() ([]File, error) {
 			Name: filepath.Base(f.path), Partition: p.partition, FirstOffset: p.first, LastOffset: p.last, Rows: p.rows,
 			SHA256: f.sum(),
 		}
+	}
+	if p.raw == nil {
+		return []File{describe(p.part)}, nil
 	}
 	return []File{describe(p.part), describe(p.raw)}, nil
 }

@@ -89,6 +89,15 @@ func projections(t oracletest.TB, ns *manifests.Namespace, s *Snapshot) map[stri
 	if got["raw"], err = (arrow.Engine{Memory: mem}).Compute(ctx, ns, s.History()); err != nil {
 		t.Fatalf("raw: %v", err)
 	}
+	source, err := s.Raw()
+	if err != nil {
+		t.Fatalf("raw source: %v", err)
+	}
+	raw, err := (arrow.Engine{Memory: mem}).ComputeRaw(ctx, ns, source, arrow.Options{})
+	if err != nil {
+		t.Fatalf("raw source: %v", err)
+	}
+	got["raw source"] = raw.Projection()
 	if got["reference"], err = (reference.Engine{}).Compute(ctx, ns, s.History()); err != nil {
 		t.Fatalf("reference: %v", err)
 	}
