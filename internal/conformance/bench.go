@@ -35,6 +35,9 @@ type bench interface {
 	change(ctx context.Context, other *manifests.Namespace) error
 	// replay reads processed records again; an error wraps replay.ErrRefused where it is refused.
 	replay(ctx context.Context, r replay.Range) (replay.Report, error)
+	// rebuild makes a fresh namespace over the same source topic, in bulk or to be streamed; an error wraps
+	// rebuilding.ErrHistory where it is refused. The caller closes the new bench.
+	rebuild(ctx context.Context, bulk bool) (bench, error)
 	// committed are the envelopes in the outbox, as they are or will be published, by source partition.
 	committed(ctx context.Context) ([][]broker.Message, error)
 	// verify judges; during, where not nil, is called while it compares.
@@ -128,6 +131,8 @@ func take(ctx context.Context, b bench, s *Step) ([]string, error) {
 		return o.compare(b.namespace(), s.Check), nil
 	case s.Replay != nil:
 		return replayStep(ctx, b, s.Replay)
+	case s.Rebuild != nil:
+		return rebuildStep(ctx, b, s.Rebuild)
 	case s.Change != nil:
 		other, err := s.Change.Namespace(b.namespace().Name)
 		if err != nil {

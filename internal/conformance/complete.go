@@ -72,6 +72,8 @@ func (s *Step) complete(c *Configuration) error {
 		return s.Change.complete()
 	case s.Replay != nil:
 		return s.Replay.check()
+	case s.Rebuild != nil:
+		return s.Rebuild.check()
 	}
 	return nil
 }

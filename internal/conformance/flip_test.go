@@ -242,7 +242,7 @@ func TestFlippedExpectations(t *testing.T) {
 
 // TestFlippedSteps falsifies what is expected in the midst of a scenario.
 func TestFlippedSteps(t *testing.T) {
-	checks, verdicts, ends, conflicts, replays := 0, 0, 0, 0, 0
+	checks, verdicts, ends, conflicts, replays, rebuilds := 0, 0, 0, 0, 0, 0
 	variants(t, func(t *testing.T, s *conformance.Scenario, v *conformance.Variant) {
 		fails := func(what string, at int, step conformance.Step) {
 			damaged := *v
@@ -269,6 +269,11 @@ func TestFlippedSteps(t *testing.T) {
 				other.Expect = map[string]string{"done": "refused", "refused": "done"}[other.Expect]
 				replays++
 				fails("another end of a replay", i, conformance.Step{Replay: &other})
+			case step.Rebuild != nil:
+				other := *step.Rebuild
+				other.Expect = map[string]string{"equal": "refused", "refused": "equal"}[other.Expect]
+				rebuilds++
+				fails("another end of a rebuild", i, conformance.Step{Rebuild: &other})
 			case step.Verify != nil:
 				verify := *step.Verify
 				verify.Expect = wrong(verify.Expect)
@@ -289,8 +294,8 @@ func TestFlippedSteps(t *testing.T) {
 			}
 		}
 	})
-	if checks == 0 || verdicts == 0 || ends == 0 || conflicts == 0 || replays == 0 {
-		t.Errorf("%d checks, %d verdicts, %d exit codes, %d lists of conflicts and %d replays were falsified", checks, verdicts, ends, conflicts, replays)
+	if checks == 0 || verdicts == 0 || ends == 0 || conflicts == 0 || replays == 0 || rebuilds == 0 {
+		t.Errorf("%d checks, %d verdicts, %d exit codes, %d lists of conflicts, %d replays and %d rebuilds were falsified", checks, verdicts, ends, conflicts, replays, rebuilds)
 	}
 }
 

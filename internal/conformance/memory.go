@@ -10,8 +10,11 @@ import (
 	"amends.dev/amends/oracle/projection"
 	"amends.dev/amends/oracle/reference"
 	"amends.dev/amends/oracle/report"
+	"amends.dev/amends/oracle/verify"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/ledger"
+	"amends.dev/amends/stages/rebuild"
+	rebuildmemory "amends.dev/amends/stages/rebuild/memory"
 	"amends.dev/amends/stages/relay"
 	relaymemory "amends.dev/amends/stages/relay/memory"
 	"amends.dev/amends/stages/replay"
@@ -42,12 +45,20 @@ func runMemory(ctx context.Context, name string, v *Variant, maxBatch int) ([]st
 	}
 	clock := &handClock{now: time.Unix(1_800_000_000, 0).UTC()}
 	source, output := newTopic(ns.Spec.Source.Topic, ns.Spec.Source.Partitions), newTopic(ns.Spec.Output.Topic, ns.Spec.Output.Partitions)
-	p := &memoryParts{ns: ns, output: output, worker: workertest.NewStore(ns.Spec.Source.Partitions), view: viewmemory.NewStore(ns.Spec.Output.Partitions)}
-	p.source, p.sourceID = source, source.id()
-	p.relay = relaymemory.NewStoreOver(ns.Spec.Source.Partitions, clock.Now, outboxRows{p.worker})
+	p := newMemoryParts(ns, clock, source, output)
 	b := newShells(ns, clock, source, output, p, maxBatch)
 	defer b.close(ctx)
 	return play(ctx, b, v)
+}
+
+// newMemoryParts are the empty parts of a namespace.
+func newMemoryParts(ns *manifests.Namespace, clock verify.Clock, source, output *topic) *memoryParts {
+	p := &memoryParts{
+		ns: ns, clock: clock, source: source, sourceID: source.id(), output: output,
+		worker: workertest.NewStore(ns.Spec.Source.Partitions), view: viewmemory.NewStore(ns.Spec.Output.Partitions),
+	}
+	p.relay = relaymemory.NewStoreOver(ns.Spec.Source.Partitions, clock.Now, outboxRows{p.worker})
+	return p
 }
 
 // outboxRows shows the worker's outbox to the relay's store.
@@ -69,6 +80,7 @@ func (r outboxRows) Window(partition int32, from int64, limit int) []relay.Envel
 // memoryParts are durable parts in memory.
 type memoryParts struct {
 	ns             *manifests.Namespace
+	clock          verify.Clock
 	source, output *topic
 	// sourceID is that of the source topic when the namespace was applied.
 	sourceID string
@@ -84,6 +96,13 @@ func (p *memoryParts) outbox() relay.Outbox { return p.relay }
 func (p *memoryParts) viewStore() view.Store { return p.view }
 
 func (p *memoryParts) replayStore() replay.Store { return replaymemory.Store{Store: p.worker} }
+
+func (p *memoryParts) rebuildStore() rebuild.Store { return rebuildmemory.Store{Worker: p.worker} }
+
+// fresh implements parts.
+func (p *memoryParts) fresh(_ context.Context, ns *manifests.Namespace, output *topic) (parts, error) {
+	return newMemoryParts(ns, p.clock, p.source, output), nil
+}
 
 func (p *memoryParts) close() {}
 

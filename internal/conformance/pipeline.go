@@ -60,8 +60,10 @@ func (b *piped) open(ctx context.Context) (err error) {
 		return err
 	}
 	spec := b.ns.Spec
-	if b.source, err = b.create(ctx, spec.Source.Topic, spec.Source.Partitions); err != nil {
-		return err
+	if b.source.ID == "" { // a rebuild has the source topic of another bench
+		if b.source, err = b.create(ctx, spec.Source.Topic, spec.Source.Partitions); err != nil {
+			return err
+		}
 	}
 	if b.output, err = b.create(ctx, spec.Output.Topic, spec.Output.Partitions); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"amends.dev/amends/oracle/verify"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/postgres"
+	"amends.dev/amends/stages/rebuild"
 	"amends.dev/amends/stages/relay"
 	"amends.dev/amends/stages/replay"
 	"amends.dev/amends/stages/view"
@@ -52,6 +53,7 @@ func runStore(ctx context.Context, servers *Servers, name string, v *Variant) ([
 type database struct {
 	ns      *manifests.Namespace
 	clock   verify.Clock
+	servers *Servers
 	applied *verify.Applied
 	judge   *pgview.DB
 	pools   []*postgres.Pool
@@ -65,7 +67,7 @@ type database struct {
 
 // newDatabase applies a namespace whose topics have the given IDs.
 func newDatabase(ctx context.Context, servers *Servers, ns *manifests.Namespace, sourceID, outputID string) (*database, error) {
-	d := &database{ns: ns, clock: servers.Clock}
+	d := &database{ns: ns, clock: servers.Clock, servers: servers}
 	if err := d.open(ctx, servers.DatabaseURL, sourceID, outputID); err != nil {
 		d.close()
 		return nil, fmt.Errorf("apply namespace %s: %w", ns.Name, err)
@@ -129,6 +131,15 @@ func (d *database) workerStore() worker.Store { return d.worker }
 func (d *database) outbox() relay.Outbox { return d.relay }
 
 func (d *database) viewStore() view.Store { return d.view }
+
+func (d *database) rebuildStore() rebuild.Store {
+	return postgres.NewRebuildStore(d.state, d.applied.SourceTopicID)
+}
+
+// fresh implements parts.
+func (d *database) fresh(ctx context.Context, ns *manifests.Namespace, output *topic) (parts, error) {
+	return newDatabase(ctx, d.servers, ns, d.applied.SourceTopicID, output.id())
+}
 
 func (d *database) replayStore() replay.Store { return d.reread }
 

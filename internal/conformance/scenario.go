@@ -135,8 +135,8 @@ type Step struct {
 	Change *Configuration `json:"change"`
 	// Replay reads processed records again, or is refused; nothing durable changes in either case.
 	Replay *Replay `json:"replay"`
-	// Rebuild belongs to a scenario that is not run yet.
-	Rebuild jsontext.Value `json:"rebuild"`
+	// Rebuild fills a fresh namespace from the history, or is refused.
+	Rebuild *Rebuild `json:"rebuild"`
 }
 
 // Record is one source record: a transaction in short, or raw bytes where Value or ValueBase64 is given.

@@ -12,6 +12,7 @@ import (
 	"amends.dev/amends/oracle/verify"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/ledger"
+	"amends.dev/amends/stages/rebuild"
 	"amends.dev/amends/stages/relay"
 	"amends.dev/amends/stages/replay"
 	"amends.dev/amends/stages/replay/memory"
@@ -38,6 +39,9 @@ type parts interface {
 	verify(ctx context.Context, topics topics, hurried bool, during func() error) (verdict, error)
 	observe(ctx context.Context) (*observed, error)
 	change(ctx context.Context, other *manifests.Namespace) error
+	// fresh makes the parts of another namespace over the same source topic.
+	fresh(ctx context.Context, ns *manifests.Namespace, output *topic) (parts, error)
+	rebuildStore() rebuild.Store
 	close()
 }
 

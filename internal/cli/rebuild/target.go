@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"amends.dev/amends/internal/cli/apply"
 	"amends.dev/amends/internal/cli/load"
 	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/internal/mark"
+	"amends.dev/amends/internal/rebuilding"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/stages/postgres"
 	"amends.dev/amends/vectorized/snapshot"
@@ -115,23 +115,8 @@ func (j *job) history(ctx context.Context, t *target) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case topic == nil:
-		return fmt.Errorf("%w: source topic %s does not exist any more", errRefused, t.old.SourceTopic)
-	case topic.ID != t.old.SourceTopicID:
-		mark.Hit("S11 recreated source refused")
-		return fmt.Errorf("%w: source topic %s was recreated: its topic ID is %s, namespace %s was applied with %s", errRefused,
-			t.old.SourceTopic, topic.ID, j.from, t.old.SourceTopicID)
-	case len(topic.Stables) != int(t.ns.Spec.Source.Partitions):
-		return fmt.Errorf("%w: source topic %s has %d partitions, want %d", errRefused, t.old.SourceTopic, len(topic.Stables), t.ns.Spec.Source.Partitions)
-	}
-	for p, start := range topic.Starts {
-		if start > 0 {
-			return fmt.Errorf("%w: source topic %s, partition %d begins at offset %d: earlier records are lost", errRefused, t.old.SourceTopic, p, start)
-		}
-	}
-	if limits := topic.Limits(); len(limits) > 0 {
-		return fmt.Errorf("%w: source topic %s has %s: history may be destroyed", errRefused, t.old.SourceTopic, strings.Join(limits, ", "))
+	if err := rebuilding.CheckHistory(topic, t.old.SourceTopic, t.old.SourceTopicID, t.ns.Spec.Source.Partitions); err != nil {
+		return err
 	}
 	t.stables = topic.Stables
 	if j.snapshot == "" {

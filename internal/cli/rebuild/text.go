@@ -63,7 +63,7 @@ func coded(ctx context.Context, o options, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("stopped; the same rebuild goes on where it was: %w", context.Cause(ctx))
-	case errors.Is(err, errRefused), errors.Is(err, apply.ErrRefused), errors.Is(err, rebuild.ErrNotEmpty), errors.Is(err, derived.ErrExists):
+	case errors.Is(err, errRefused), errors.Is(err, apply.ErrRefused), errors.Is(err, rebuilding.ErrHistory), errors.Is(err, rebuild.ErrNotEmpty), errors.Is(err, derived.ErrExists):
 		return exit.With(exit.Refused, err)
 	case errors.Is(err, operation.ErrConflict):
 		return exit.With(exit.Refused, fmt.Errorf("another rebuild into %s was begun and not finished, with other options; run it again, or delete that namespace: %w", o.into, err))
