@@ -50,7 +50,7 @@ func TestB060DrainDoesNotGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer old.Release()
-	for _, sql := range []string{`BEGIN ISOLATION LEVEL REPEATABLE READ`, `SELECT count(*) FROM relay_state`} {
+	for _, sql := range []string{`SET idle_in_transaction_session_timeout = 0`, `BEGIN ISOLATION LEVEL REPEATABLE READ`, `SELECT count(*) FROM relay_state`} {
 		if _, err := old.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
