@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"amends.dev/amends/internal/mark"
 )
@@ -50,10 +51,14 @@ func (l LatestDurableProjection) Value() Payload { return l.value.clone() }
 // Capability is always LatestStateOnly.
 func (LatestDurableProjection) Capability() Capability { return LatestStateOnly }
 
+// noRecords stands where a complete history has the number of its records, so that no value, whatever its bytes, has the
+// form of a history behind another label.
+const noRecords = math.MaxUint64
+
 // Bytes is the durable form, which DecodeLatest reads: capability, owner, position, value, and a SHA-256 over all of it.
 // The position is the source's at the commit; it orders values of one owner and authorizes nothing.
 func (l LatestDurableProjection) Bytes() []byte {
-	e := newEncoding(string(LatestStateOnly)).text(l.ownerID).number(l.position).payload(&l.value)
+	e := newEncoding(string(LatestStateOnly)).text(l.ownerID).number(noRecords).number(l.position).payload(&l.value)
 	return sealed(e)
 }
 
@@ -72,9 +77,14 @@ func DecodeLatest(stored []byte) (LatestDurableProjection, error) {
 	if err != nil {
 		return LatestDurableProjection{}, err
 	}
-	l := LatestDurableProjection{ownerID: d.text(), position: d.number(), value: d.payload()}
+	l := LatestDurableProjection{ownerID: d.text()}
+	records := d.number()
+	l.position, l.value = d.number(), d.payload()
 	if err := d.end(); err != nil {
 		return LatestDurableProjection{}, err
+	}
+	if records != noRecords {
+		return LatestDurableProjection{}, fmt.Errorf("%w: it has the form of %d records", ErrNotThis, records)
 	}
 	if problem := identity("owner ID", l.ownerID, OwnerIDMax) + versioned("the value", &l.value); problem != "" {
 		return LatestDurableProjection{}, fmt.Errorf("%w: %s", ErrNotThis, problem)
