@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 
 	"amends.dev/amends/oracle/explain"
@@ -45,7 +46,7 @@ func newChart(k *explain.Key, index int, view map[string]*int64) *chart {
 	name := keyName(k.Item, k.Location)
 	c := &chart{
 		ID: fmt.Sprintf("chart-%d", index), Title: "Daily closes of " + name,
-		Threshold: fmt.Sprint(k.ReorderThreshold), First: first.Day, Last: last.Day,
+		Threshold: strconv.FormatInt(k.ReorderThreshold, 10), First: first.Day, Last: last.Day,
 		High: s.high.String(), Low: s.low.String(), HighY: tenths(chartTop), LowY: tenths(chartHeight - chartBottom),
 	}
 	y := s.y(big.NewInt(k.ReorderThreshold))
@@ -121,7 +122,7 @@ func (s scale) y(v *big.Int) int64 {
 // tenths writes tenths of a unit as a decimal.
 func tenths(n int64) string {
 	if n%10 == 0 {
-		return fmt.Sprint(n / 10)
+		return strconv.FormatInt(n/10, 10)
 	}
 	if n < 0 {
 		return fmt.Sprintf("-%d.%d", -n/10, -n%10)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"amends.dev/amends/oracle/compare"
@@ -121,10 +122,10 @@ func parts(v *compare.Value, pointer string) []shown {
 	}
 	var all []shown
 	if v.Close != nil {
-		all = append(all, shown{"close", fmt.Sprint(*v.Close), pointer + "/close"})
+		all = append(all, shown{"close", strconv.FormatInt(*v.Close, 10), pointer + "/close"})
 	}
 	if v.Threshold != nil {
-		all = append(all, shown{"threshold", fmt.Sprint(*v.Threshold), pointer + "/threshold"})
+		all = append(all, shown{"threshold", strconv.FormatInt(*v.Threshold, 10), pointer + "/threshold"})
 	}
 	if len(all) == 0 {
 		all = append(all, shown{Text: value(v)})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strconv"
 	"strings"
 
 	"amends.dev/amends/oracle/compare"
@@ -142,7 +143,7 @@ func partitionRows(t Range, frontiers []int64) []partitionRow {
 		if i >= len(v) {
 			return ""
 		}
-		return fmt.Sprint(v[i])
+		return strconv.FormatInt(v[i], 10)
 	}
 	for i := range max(len(t.Start), len(t.End), len(frontiers)) {
 		rows = append(rows, partitionRow{i, at(t.Start, i), at(t.End, i), at(frontiers, i)})
@@ -205,7 +206,7 @@ func payloadViews(k *explain.Key, pointer string, c Conflict) []payloadView {
 					places = append(places, fmt.Sprintf("and %d more", p.OmittedRecords))
 				}
 				all = append(all, payloadView{
-					Name: fmt.Sprint(n + 1), Pointer: fmt.Sprintf("%s/identities/%d/revisions/%d/payloads/%d", pointer, i, j, n),
+					Name: strconv.Itoa(n + 1), Pointer: fmt.Sprintf("%s/identities/%d/revisions/%d/payloads/%d", pointer, i, j, n),
 					Kind: p.Kind, ValidTime: p.ValidTime, Qty: p.Qty, Records: strings.Join(places, " "),
 				})
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"amends.dev/amends/oracle/boundary"
@@ -91,7 +92,7 @@ func seconds(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) 
 
 // junitProperties are what the verdict rests on.
 func junitProperties(r *Report) []junitProperty {
-	all := []junitProperty{{"status", string(r.Status)}, {"exitCode", fmt.Sprint(int(r.ExitCode))}}
+	all := []junitProperty{{"status", string(r.Status)}, {"exitCode", strconv.Itoa(int(r.ExitCode))}}
 	for _, row := range basis(r) {
 		all = append(all, junitProperty{row.name, row.text})
 	}

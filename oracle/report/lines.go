@@ -54,6 +54,7 @@ func subject(d compare.Difference) string {
 		return fmt.Sprintf("partition %d offset %d", *d.Partition, *d.Offset)
 	case compare.FamilyConflict:
 		return fmt.Sprintf("%s %s revision %d", keyName(d.Item, d.Location), plain(d.TxnID), d.Revision)
+	case compare.FamilyBalance, compare.FamilyAlert, compare.FamilyStatus, compare.FamilyKey, compare.FamilyGuard:
 	}
 	if d.Day == "" { // statuses, stock keys, and the guards of statuses
 		return keyName(d.Item, d.Location)

@@ -15,9 +15,7 @@ func New(kinds ...*cobra.Command) *cobra.Command {
 		Short:   "Show one thing that is kept, in full",
 		Long:    "describe shows one thing of a kind. `amendsctl get` lists which there are.",
 		Example: get.Examples(kinds),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return get.Wanted(cmd, args)
-		},
+		RunE:    get.Wanted,
 	}
 	cmd.AddCommand(kinds...)
 	return cmd

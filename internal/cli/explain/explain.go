@@ -24,9 +24,7 @@ func New(a *app.App) *cobra.Command {
 		Short:   "Tell why the balances, alerts and status of one stock key are as they are",
 		Long:    "explain derives one thing from the source history, with every record that it rests on.",
 		Example: "  amendsctl explain key widget berlin -n demo",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return get.Wanted(cmd, args)
-		},
+		RunE:    get.Wanted,
 	}
 	cmd.AddCommand(newKey(a))
 	return cmd

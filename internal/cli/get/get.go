@@ -19,9 +19,7 @@ func New(kinds ...*cobra.Command) *cobra.Command {
 		Short:   "List what is kept: one line for each",
 		Long:    "get prints a list of things of one kind, the newest last. `amendsctl describe` shows one of them in full.",
 		Example: Examples(kinds),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return Wanted(cmd, args)
-		},
+		RunE:    Wanted,
 	}
 	cmd.AddCommand(kinds...)
 	return cmd
