@@ -15,9 +15,10 @@ import (
 const (
 	// fetchBytes bounds one fetch of one partition; a single larger batch is still delivered, alone.
 	fetchBytes = 4 << 20
-	// decompressedBytes bounds what one compressed batch may grow to (B018). The largest value that quarantine keeps
-	// is 1 MiB (R06), so this leaves room for large batches of ordinary records.
-	decompressedBytes = 256 << 20
+	// decompressedBytes bounds what one compressed batch may grow to (B018): growing to it takes some four times as much
+	// for a moment. The largest value that quarantine keeps is 1 MiB (R06), and producers send batches of about as much,
+	// so this leaves room for large batches of ordinary records.
+	decompressedBytes = 64 << 20
 	// fetchWait is how long the broker holds a fetch that finds nothing. New records end it at once.
 	fetchWait = time.Second
 	// silence is how long no fetch is answered before a reader says so: the client tries again for ever and says nothing.
