@@ -214,6 +214,7 @@ func (b *piped) rebuild(ctx context.Context, bulk bool) (bench, error) {
 		err = derived(ctx, ns, b.judgeTopics, b.source.ID, found.Stables, func(dir string) error {
 			_, err := rebuilding.Load(ctx, rebuilding.Loading{
 				Applied: fresh.applied, StateURL: b.servers.DatabaseURL, Dir: dir, Ends: found.Stables, Member: "rebuild/" + ns.Name,
+				Clock: b.servers.Clock,
 			})
 			return err
 		})
@@ -223,7 +224,7 @@ func (b *piped) rebuild(ctx context.Context, bulk bool) (bench, error) {
 				Applied: fresh.applied, StateURL: b.servers.DatabaseURL, ViewURL: b.servers.DatabaseURL, Kafka: b.servers.Brokers,
 				Holder: ns.Name, Group: kafka.GroupOptions{SessionTimeout: sessionTimeout},
 			},
-			Ends: found.Stables, Timeout: patience,
+			Ends: found.Stables, Timeout: patience, Clock: b.servers.Clock,
 		})
 	}
 	if err != nil {

@@ -12,6 +12,14 @@ import (
 	"amends.dev/amends/stages/rebuild/dataset"
 )
 
+// Clock is the passage of time.
+type Clock interface {
+	// Now is the present instant.
+	Now() time.Time
+	// Sleep returns early, with the context's error, when ctx ends.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
 // Loading says what is loaded and where.
 type Loading struct {
 	// Applied is the fresh namespace.
@@ -26,6 +34,8 @@ type Loading struct {
 	Member string
 	// Parallel is how many partitions are loaded at a time.
 	Parallel int
+	// Clock is the passage of time.
+	Clock Clock
 	// Loaded, where not nil, is told of each partition that is loaded, by one goroutine at a time; again says that it was
 	// loaded before. Its error ends the load.
 	Loaded func(partition int32, again bool) error
@@ -86,7 +96,7 @@ func (l *Loading) all(ctx context.Context, loader *rebuild.Loader, parallel int)
 	for range parallel {
 		group.Go(func() {
 			for partition := range next {
-				loaded, err := patiently(ctx, loader, partition)
+				loaded, err := l.patiently(ctx, loader, partition)
 				told.Lock()
 				if err == nil && l.Loaded != nil {
 					err = l.Loaded(partition, !loaded)
@@ -110,15 +120,14 @@ func (l *Loading) all(ctx context.Context, loader *rebuild.Loader, parallel int)
 }
 
 // patiently tries a fault again: also an unknown outcome, of which the next try finds out what became.
-func patiently(ctx context.Context, loader *rebuild.Loader, partition int32) (loaded bool, err error) {
+func (l *Loading) patiently(ctx context.Context, loader *rebuild.Loader, partition int32) (loaded bool, err error) {
 	for range attempts {
 		loaded, err = loader.Partition(ctx, partition)
 		if err == nil || ctx.Err() != nil || fault.ClassOf(err) != fault.Transient {
 			return loaded, err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
+		if l.Clock.Sleep(ctx, pause) != nil {
+			break
 		}
 	}
 	return loaded, err

@@ -25,6 +25,7 @@ type Streaming struct {
 	Ends []int64
 	// Timeout is how long no frontier may move.
 	Timeout time.Duration
+	Clock   Clock
 	// Progress, where not nil, is told the frontiers now and then.
 	Progress func(frontiers []int64)
 }
@@ -60,7 +61,7 @@ func Stream(ctx context.Context, s Streaming) error {
 
 // await returns once every frontier has reached H.
 func (s *Streaming) await(ctx context.Context, store *postgres.WorkerStore, p *pipeline.Pipeline) error {
-	frontiers, moved := make([]int64, len(s.Ends)), time.Now()
+	frontiers, moved := make([]int64, len(s.Ends)), s.Clock.Now()
 	for {
 		complete := true
 		before := slices.Clone(frontiers)
@@ -82,23 +83,12 @@ func (s *Streaming) await(ctx context.Context, store *postgres.WorkerStore, p *p
 			s.Progress(frontiers)
 		}
 		if !slices.Equal(before, frontiers) {
-			moved = time.Now()
-		} else if time.Since(moved) > s.Timeout {
+			moved = s.Clock.Now()
+		} else if s.Clock.Now().Sub(moved) > s.Timeout {
 			return errors.Join(fmt.Errorf("%w for %s: worker at %v, H is %v", ErrStalled, s.Timeout, frontiers, s.Ends), p.Fault())
 		}
-		if err := sleep(ctx, pollInterval); err != nil {
+		if err := s.Clock.Sleep(ctx, pollInterval); err != nil {
 			return err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

@@ -173,7 +173,7 @@ func (j *job) create(ctx context.Context, t *target, log *journal, r *Result) (*
 func (j *job) load(ctx context.Context, applied *postgres.Applied, log *journal, r *Result) error {
 	began := time.Now()
 	loaded, err := rebuilding.Load(ctx, rebuilding.Loading{
-		Applied: applied, StateURL: j.connections.StateURL(), Dir: j.dataset, Ends: r.Through, Member: "rebuild/" + j.into, Parallel: j.workers(),
+		Applied: applied, StateURL: j.connections.StateURL(), Dir: j.dataset, Ends: r.Through, Member: "rebuild/" + j.into, Parallel: j.workers(), Clock: clock{},
 		Loaded: func(partition int32, again bool) error {
 			j.progress("partition %d loaded", partition)
 			r.Resumed = r.Resumed || again
@@ -199,7 +199,7 @@ func (j *job) stream(ctx context.Context, applied *postgres.Applied, r *Result) 
 			Applied: applied, StateURL: j.connections.StateURL(), ViewURL: j.connections.ViewURL(), Kafka: j.connections.Kafka, Holder: holder,
 			TakeOver: r.Resumed,
 		},
-		Ends: r.Through, Timeout: j.timeout,
+		Ends: r.Through, Timeout: j.timeout, Clock: clock{},
 	})
 	r.Timings[phaseStream] = Seconds(time.Since(began))
 	return err
