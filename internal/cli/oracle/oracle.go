@@ -3,9 +3,9 @@ package oracle
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +14,6 @@ import (
 	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/arrow"
-	"amends.dev/amends/oracle/engine"
 	"amends.dev/amends/oracle/projection"
 	"amends.dev/amends/oracle/reference"
 )
@@ -27,69 +26,79 @@ func New(a *app.App) *cobra.Command {
 		Long: "oracle computes a whole history on its own, sharing no code with the worker, and prints JSON: balances,\n" +
 			"alerts, key statuses with their conflicts, superseded conflicts, rejected records and closes outside 64 bits.\n" +
 			"PATH is a folder that `amendsctl export` wrote, or a file with one record a line, as `kcat -C -J` prints them.\n\n" +
-			"The engine arrow reads the typed columns of a snapshot, reference decodes its raw records again. What was not\n" +
-			"read is said on stderr.",
+			"The engine arrow reads the typed columns of a snapshot, unless --from-raw is given; reference decodes its raw\n" +
+			"records again. What was not read is said on stderr.",
 		Example: "  amendsctl oracle demo.yaml --records history.jsonl\n" +
 			"  amendsctl oracle demo.yaml --records ./snapshot --engine reference",
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := load.AddFlags(cmd)
-	records := cmd.Flags().String("records", "", "snapshot folder or record file, - for stdin")
-	name := cmd.Flags().String("engine", arrow.Engine{}.Name(), "arrow (columnar) or reference (row by row)")
+	var o options
+	cmd.Flags().StringVar(&o.records, "records", "", "snapshot folder or record file, - for stdin")
+	cmd.Flags().StringVar(&o.engine, "engine", arrow.Engine{}.Name(), "arrow (columnar) or reference (row by row)")
+	cmd.Flags().BoolVar(&o.fromRaw, "from-raw", false, "decode a snapshot's raw records again instead of reading its typed columns")
+	cmd.Flags().IntVar(&o.parallel, "parallel", 0, "number of goroutines of the engine arrow (default one for each processor)")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "json", "json, or summary: counts and sums of the result of the engine arrow")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path, err := flags.Path(args)
 		if err != nil {
 			return err
 		}
-		if *records == "" {
-			return exit.With(exit.Usage, errors.New("no records given; name a snapshot folder or a record file with --records"))
+		if err := o.check(path); err != nil {
+			return err
 		}
-		if *records == "-" && path == "-" {
-			return exit.With(exit.Usage, errors.New("manifest and records cannot both come from stdin"))
-		}
-		e, err := engineNamed(*name)
+		ns, err := load.Manifest(a, path)
 		if err != nil {
 			return err
 		}
-		return run(cmd.Context(), a, e, path, *records)
+		return run(cmd.Context(), a, ns, o)
 	}
 	return cmd
 }
 
-// engineNamed returns the engine of a name.
-func engineNamed(name string) (engine.Engine, error) {
-	for _, e := range []engine.Engine{arrow.Engine{}, reference.Engine{}} {
-		if e.Name() == name {
-			return e, nil
+// options are the flags.
+type options struct {
+	records, engine, output string
+	fromRaw                 bool
+	parallel                int
+}
+
+// check finds flags that make no sense, alone or together.
+func (o *options) check(manifestPath string) error {
+	usage := func(text string) error { return exit.With(exit.Usage, errors.New(text)) }
+	columnar := o.engine == arrow.Engine{}.Name()
+	switch {
+	case o.records == "":
+		return usage("no records given; name a snapshot folder or a record file with --records")
+	case o.records == "-" && manifestPath == "-":
+		return usage("manifest and records cannot both come from stdin")
+	case !columnar && o.engine != reference.Engine{}.Name():
+		return usage(fmt.Sprintf("unknown engine %q; want arrow or reference", o.engine))
+	case o.output != "json" && o.output != "summary":
+		return usage(fmt.Sprintf("unknown output %q; want json or summary", o.output))
+	case o.output == "summary" && !columnar:
+		return usage("-o summary needs the engine arrow")
+	case o.parallel < 0:
+		return usage(fmt.Sprintf("--parallel %d; want at least 1", o.parallel))
+	}
+	return nil
+}
+
+// run computes one history and prints what came of it.
+func run(ctx context.Context, a *app.App, ns *manifests.Namespace, o options) error {
+	if o.engine == (reference.Engine{}).Name() {
+		p, err := rowByRow(ctx, a, reference.Engine{}, ns, o.records)
+		if err != nil {
+			return err
 		}
+		return projection.Write(a.Stdout, p)
 	}
-	return nil, exit.With(exit.Usage, fmt.Errorf("unknown engine %q; want arrow or reference", name))
-}
-
-// run computes one history and prints its projection.
-func run(ctx context.Context, a *app.App, e engine.Engine, manifestPath, recordPath string) error {
-	ns, err := load.Manifest(a, manifestPath)
+	r, err := columnar(ctx, a, ns, o.records, o.fromRaw, arrow.Options{Workers: o.parallel})
 	if err != nil {
 		return err
 	}
-	p, err := compute(ctx, a, e, ns, recordPath)
-	if err != nil {
-		return err
+	if o.output == "summary" {
+		return json.NewEncoder(a.Stdout).Encode(r.Checksum())
 	}
-	return projection.Write(a.Stdout, p)
-}
-
-// compute reads the history at a path and computes it.
-func compute(ctx context.Context, a *app.App, e engine.Engine, ns *manifests.Namespace, path string) (*projection.Projection, error) {
-	if path == "-" {
-		return e.Compute(ctx, ns, lines(a, path))
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("read records: %w", err)
-	}
-	if info.IsDir() {
-		return computeSnapshot(ctx, a, e, ns, path)
-	}
-	return e.Compute(ctx, ns, lines(a, path))
+	return projection.Write(a.Stdout, r.Projection())
 }

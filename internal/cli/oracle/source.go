@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"os"
 
 	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/recordfile"
@@ -32,33 +33,64 @@ func lines(a *app.App, path string) engine.History {
 	}
 }
 
-// computeSnapshot computes the history of a snapshot. The arrow engine takes the typed columns where they were decoded
-// under the given manifest, and decodes the raw records where they were not.
-func computeSnapshot(ctx context.Context, a *app.App, e engine.Engine, ns *manifests.Namespace, dir string) (*projection.Projection, error) {
-	s, err := snapshot.Open(dir)
+// columnar computes the history at a path with the columnar engine.
+func columnar(ctx context.Context, a *app.App, ns *manifests.Namespace, path string, fromRaw bool, o arrow.Options) (*arrow.Result, error) {
+	e := arrow.Engine{}
+	s, err := openSnapshot(path)
 	if err != nil {
 		return nil, err
+	}
+	if s == nil {
+		return e.ComputeRecords(ctx, ns, lines(a, path), o)
 	}
 	meta := s.Meta()
-	columnar, typed := e.(arrow.Engine)
+	text := "raw: not read"
 	switch {
-	case !typed:
-		err = note(a, "typed: not read")
+	case fromRaw:
+		text = "typed: not read"
 	case meta.BusinessDigest != ns.BusinessDigest(meta.TopicID):
-		typed = false
-		err = note(a, "typed: not read, they were decoded under another configuration; raw records are decoded under this one")
-	default:
-		err = note(a, "raw: not read")
+		fromRaw = true
+		text = "typed: not read, they were decoded under another configuration; raw records are decoded under this one"
 	}
+	if err := note(a, text); err != nil {
+		return nil, err
+	}
+	if !fromRaw {
+		return e.ComputeColumns(ctx, ns, s.Typed(), o)
+	}
+	raw, err := s.Raw()
 	if err != nil {
 		return nil, err
 	}
-	if typed {
-		result, err := columnar.ComputeColumns(ctx, ns, s.Typed(), arrow.Options{})
-		if err != nil {
-			return nil, err
-		}
-		return result.Projection(), nil
+	return e.ComputeRaw(ctx, ns, raw, o)
+}
+
+// openSnapshot opens a folder; nil where the path is a file or stdin.
+func openSnapshot(path string) (*snapshot.Snapshot, error) {
+	if path == "-" {
+		return nil, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read records: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, nil
+	}
+	return snapshot.Open(path)
+}
+
+// rowByRow computes the history at a path with an engine that reads records.
+func rowByRow(ctx context.Context, a *app.App, e engine.Engine, ns *manifests.Namespace, path string) (*projection.Projection, error) {
+	s, err := openSnapshot(path)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return e.Compute(ctx, ns, lines(a, path))
+	}
+	if err := note(a, "typed: not read"); err != nil {
+		return nil, err
 	}
 	return e.Compute(ctx, ns, s.History())
 }

@@ -5,6 +5,7 @@ import (
 
 	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/cli/apply"
+	"amends.dev/amends/internal/cli/bench"
 	"amends.dev/amends/internal/cli/compare"
 	"amends.dev/amends/internal/cli/conformance"
 	"amends.dev/amends/internal/cli/delete"
@@ -43,7 +44,7 @@ func verbs(a *app.App) []group {
 		{"Start here:", []*cobra.Command{demo.New(a), version.New(a)}},
 		{"Declare a namespace:", []*cobra.Command{validate.New(a), plan.New(a), apply.New(a), delete.New(a)}},
 		{"Run the pipeline:", []*cobra.Command{generate.New(a), submit.New(a), run.New(a), status.New(a)}},
-		{"Check results:", []*cobra.Command{verify.New(a), explain.New(a), export.New(a), oracle.New(a), simulate.New(a), sim.New(a), conformance.New(a)}},
+		{"Check results:", []*cobra.Command{verify.New(a), explain.New(a), export.New(a), oracle.New(a), simulate.New(a), sim.New(a), conformance.New(a), bench.New(a)}},
 		{"Recover:", []*cobra.Command{replay.New(a), rebuild.New(a), compare.New(a), resume.New(a)}},
 		{"Look at what is kept:", []*cobra.Command{get.New(namespaces.NewList(a), verifications.NewGet(a)), describe.New(namespaces.NewDescribe(a), verifications.NewDescribe(a))}},
 	}

@@ -1,0 +1,43 @@
+//go:build unix
+
+package bench
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// cpu is the processor time of this process so far.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// peak is the largest resident memory of a process that has ended, in bytes.
+func peak(s *os.ProcessState) int64 {
+	u, ok := s.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	if runtime.GOOS == "darwin" { // bytes there, kilobytes elsewhere
+		return u.Maxrss
+	}
+	return u.Maxrss * 1024
+}
+
+// ownPeak is the largest resident memory of this process so far, in bytes.
+func ownPeak() int64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return u.Maxrss
+	}
+	return u.Maxrss * 1024
+}
