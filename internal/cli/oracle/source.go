@@ -15,15 +15,15 @@ import (
 	"amends.dev/amends/vectorized/snapshot"
 )
 
-// lines is the history of a record file, - for stdin.
-func lines(a *app.App, path string) engine.History {
+// lines is the history of a record file, - for stdin, which must be of the manifest's source topic.
+func lines(a *app.App, ns *manifests.Namespace, path string) engine.History {
 	return func(context.Context) iter.Seq2[engine.Record, error] {
 		file := recordfile.ReadFile(path)
 		if path == "-" {
 			file = recordfile.Read("stdin", a.Stdin)
 		}
 		return func(yield func(engine.Record, error) bool) {
-			for r, err := range file {
+			for r, err := range recordfile.OfTopic(file, ns.Spec.Source.Topic) {
 				record := engine.Record{Partition: r.Partition, Offset: r.Offset, BrokerTime: r.Timestamp, Key: r.Key, Value: r.Value}
 				if !yield(record, err) {
 					return
@@ -41,7 +41,7 @@ func columnar(ctx context.Context, a *app.App, ns *manifests.Namespace, path str
 		return nil, err
 	}
 	if s == nil {
-		return e.ComputeRecords(ctx, ns, lines(a, path), o)
+		return e.ComputeRecords(ctx, ns, lines(a, ns, path), o)
 	}
 	meta := s.Meta()
 	text := "raw: not read"
@@ -87,7 +87,7 @@ func rowByRow(ctx context.Context, a *app.App, e engine.Engine, ns *manifests.Na
 		return nil, err
 	}
 	if s == nil {
-		return e.Compute(ctx, ns, lines(a, path))
+		return e.Compute(ctx, ns, lines(a, ns, path))
 	}
 	if err := note(a, "typed: not read"); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func run(a *app.App, manifestPath, recordPath string) error {
 	if recordPath == "-" {
 		file = recordfile.Read("stdin", a.Stdin)
 	}
-	result, err := core.Run(ledger.NewConfig(ns, core.TopicID), history(file))
+	result, err := core.Run(ledger.NewConfig(ns, core.TopicID), history(recordfile.OfTopic(file, ns.Spec.Source.Topic)))
 	if err != nil {
 		return err
 	}

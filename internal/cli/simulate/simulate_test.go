@@ -140,6 +140,10 @@ func TestB085R09StopIsPrintedAndExits1(t *testing.T) {
 func TestErrors(t *testing.T) {
 	folder := filepath.Join(own, "h100")
 	manifest, records := filepath.Join(folder, "manifest.yaml"), filepath.Join(folder, "records.jsonl")
+	other := filepath.Join(t.TempDir(), "other.jsonl")
+	if err := os.WriteFile(other, []byte(`{"topic":"other","partition":0,"offset":0,"key":null,"payload":null}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		args []string
 		code exit.Code
@@ -150,6 +154,7 @@ func TestErrors(t *testing.T) {
 		"both from stdin": {[]string{"-", "--records", "-"}, exit.Usage, "stdin"},
 		"not a manifest":  {[]string{records, "--records", records}, exit.ManifestInvalid, ""},
 		"absent file":     {[]string{manifest, "--records", records + "x"}, exit.Error, "no such file"},
+		"other topic":     {[]string{manifest, "--records", other}, exit.Error, `the record is of topic "other", and the manifest's source topic is "h100.transactions"`},
 		"not records":     {[]string{manifest, "--records", manifest}, exit.Error, "manifest.yaml:1: not JSON"},
 	} {
 		if out, err := invoke("", c.args...); exit.Of(err) != c.code || !strings.Contains(err.Error(), c.want) || out != "" {
