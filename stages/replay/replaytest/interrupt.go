@@ -168,6 +168,26 @@ func testNotIntact(t *testing.T, fresh Fresh) {
 	}
 }
 
+// testExtraQuarantine: a quarantine entry of an offset that holds no record, a control marker's, is found at that offset.
+func testExtraQuarantine(t *testing.T, fresh Fresh) {
+	w := newWorld(t, fresh, "extra", 1, 30)
+	marker := w.state(0).NextOffset - 1
+	w.change = func(o *replay.Options) {
+		o.Store = &damaged{Store: o.Store, change: func(f *replay.Found) bool {
+			f.Quarantine = append(f.Quarantine, ledger.QuarantineRow{Offset: marker, Reason: "invalid_kind"})
+			return true
+		}}
+	}
+	report := w.run(w.whole(0))
+	if report.Fault == nil || report.Fault.Offset != marker || report.Confirmed != report.Reread {
+		t.Errorf("%+v, fault %+v", report, report.Fault)
+	}
+	w.change = nil
+	if report := w.run(w.whole(0)); report.Fault != nil {
+		t.Errorf("the undamaged twin: %+v", report.Fault)
+	}
+}
+
 // entry finds the conflict of an identity's highest revision.
 func entry(f *replay.Found, c ledger.ConflictRow) *ledger.AuthorityRow {
 	for i := range f.Authority {

@@ -22,6 +22,7 @@ func Run(t *testing.T, fresh Fresh) {
 		"B097OwnerParked":         testOwnerParked,
 		"R25Ranges":               testRanges,
 		"R25NotIntact":            testNotIntact,
+		"R25ExtraQuarantine":      testExtraQuarantine,
 		"R25Killed":               testKilled,
 		"R25Interrupted":          testInterrupted,
 		"R16SecondReplay":         testSecondReplay,
