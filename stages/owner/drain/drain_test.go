@@ -1,6 +1,7 @@
 package drain_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ func copies(t *testing.T, log *viewtest.Log, all []accepted) []int {
 	for partition := range int32(2) {
 		for _, r := range log.Records(partition) {
 			id := effectOf(t, r)
-			if string(r.Key) != string(want[id].message.Key) || string(r.Value) != string(want[id].message.Value) {
+			if m := want[id].message; !bytes.Equal(r.Key, m.Key) || !bytes.Equal(r.Value, m.Value) {
 				t.Errorf("%s: %s %s is not what was accepted", id, r.Key, r.Value)
 			}
 			found[id]++

@@ -32,6 +32,12 @@ var (
 // guard.
 const beginSQL = `begin isolation level read committed read write`
 
+// plansSQL leaves the planner no choice but the indexes, by nested loops, for the length of the transaction. All that is
+// looked for is named by its identity; but statements are planned while the tables are empty, and a plan that is best for
+// an empty table reads all of a large one, until somebody analyzes it.
+const plansSQL = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+	set_config('enable_mergejoin', 'off', true)`
+
 // load begins the transaction, locks the owners and reads what is wanted of them, in one round trip.
 func (u *unit) load(ctx context.Context, wanted []owner.Wanted) ([]*owner.Loaded, error) {
 	rows := map[string]*owner.Row{}
@@ -41,19 +47,20 @@ func (u *unit) load(ctx context.Context, wanted []owner.Wanted) ([]*owner.Loaded
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(beginSQL)
+	batch.Queue(plansSQL)
 	batch.Queue(lockSQL, ownerIDs(wanted)).Query(each(func(r pgx.Rows) error {
 		row, number, err := scanOwner(r)
 		rows[row.ID], u.numbers[row.ID] = &row, number
 		return err
 	}))
-	batch.Queue(numbersSQL, rowsAtMost(wanted)).QueryRow(func(r pgx.Row) error {
+	batch.Queue(numbersSQL, (rowsAtMost(wanted)+blockSize-1)/blockSize).QueryRow(func(r pgx.Row) error {
 		defer func() {
-			slices.Sort(u.sequences)
+			slices.Sort(u.blocks)
 			for id := range found { // the owners are known by now
 				found[id] = owner.NewLoaded(id, rows[id])
 			}
 		}()
-		return r.Scan(&u.sequences)
+		return r.Scan(&u.blocks)
 	})
 	queueDetails(batch, wanted, found, u.effects)
 	if err := u.conn.SendBatch(ctx, batch).Close(); err != nil {

@@ -24,11 +24,15 @@ type unit struct {
 	conn *pgxpool.Conn
 	// numbers are the owner_no of the owners that exist.
 	numbers map[string]int64
-	// sequences are drawn and not used yet, in ascending order.
-	sequences []int64
+	// blocks are drawn and not used up, in ascending order; each is its last number. used is how much of the first is.
+	blocks []int64
+	used   int64
 	// effects are the seq of the effects that were read.
 	effects map[effectKey]int64
 }
+
+// blockSize is how many numbers one value of the sequence stands for.
+const blockSize = 1000
 
 type effectKey struct{ ownerID, effectID string }
 
@@ -96,12 +100,14 @@ func (u *unit) write(ctx context.Context, batch *pgx.Batch) error {
 
 // draw takes the next number.
 func (u *unit) draw() (int64, error) {
-	if len(u.sequences) == 0 {
+	if u.used == blockSize {
+		u.blocks, u.used = u.blocks[1:], 0
+	}
+	if len(u.blocks) == 0 {
 		return 0, invariant.Violated("more rows to write than identities that were asked for")
 	}
-	next := u.sequences[0]
-	u.sequences = u.sequences[1:]
-	return next, nil
+	u.used++
+	return u.blocks[0] - blockSize + u.used, nil
 }
 
 // rowsAtMost is how many numbers the rows of a transaction can need: each owner one for itself and one for its latest

@@ -3,10 +3,10 @@
 -- ordinals are below 2^63; fences and versions take all 64 bits without a sign, which is what the domain is for.
 CREATE DOMAIN uint64 AS numeric(20, 0) CHECK (VALUE >= 0 AND VALUE <= 18446744073709551615);
 
--- Numbers for owner_no and seq. A number says nothing about the order of commits of different owners: what is pending is
+-- Numbers for owner_no and seq, drawn a thousand at a time: a value stands for itself and the 999 below it. A number says nothing about the order of commits of different owners: what is pending is
 -- found by what is in owner_pending, never by a seq above another (B052). Of one owner, seq is in the order of commits,
 -- because it is drawn under the lock of the owner's row.
-CREATE SEQUENCE owner_seq;
+CREATE SEQUENCE owner_seq INCREMENT BY 1000 START WITH 1000;
 
 CREATE TABLE owner (
     owner_no            bigint PRIMARY KEY,
