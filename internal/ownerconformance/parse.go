@@ -97,13 +97,13 @@ func parse(text []byte) (*File, error) {
 
 // nameOf is the ID of a scenario for an error, where it can be found.
 func nameOf(raw jsontext.Value) string {
-	var any struct {
+	var named struct {
 		ID string `json:"id"`
 	}
-	if err := loosely(raw, &any); err != nil || any.ID == "" {
+	if err := loosely(raw, &named); err != nil || named.ID == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (%s)", any.ID)
+	return fmt.Sprintf(" (%s)", named.ID)
 }
 
 func parseScenario(raw jsontext.Value) (*Scenario, error) {

@@ -160,7 +160,7 @@ func TestSchema(t *testing.T) {
 		{`"snapshot": null`, `"snapshot": null, "latest": null`},
 		{`"expected_position": 0`, `"expected_position": 0.5`},
 		{`18446744073709551615}`, `18446744073709551616}`},
-		{`"committed"`, `"comitted"`},
+		{`"committed"`, `"commit"`},
 		{`"healthy"`, `"fine"`},
 		{`"value": "1"}], "resume_from"`, `"worth": "1"}], "resume_from"`},
 		{`"create", "entity_id": "a", "value": "1"`, `"create", "entity_id": "a"`},

@@ -28,9 +28,9 @@ func (r *runner) reconciliation(ctx context.Context, c *reconciliationCase, nth 
 	if err != nil {
 		return err
 	}
-	rebuilt, err := projection.Replay(from, facts...)
-	if err != nil {
-		r.fault(place, "history: "+err.Error())
+	rebuilt, refusal := projection.Replay(from, facts...)
+	if refusal != nil { // what the case is about, and no failure of the run
+		r.fault(place, "history: "+refusal.Error())
 		return nil
 	}
 	r.compare(place, "expected", c.Expected.sorted(), checkpointOf(rebuilt))
@@ -120,7 +120,7 @@ func (r *runner) repair(ctx context.Context, place string, c *reconciliationCase
 		want = []string{}
 	}
 	r.compare(place, "outbox after two repairs", want, append([]string{}, image.PendingEffectIDs...))
-	if fmt.Sprint(image.Position) != found.Source.String() || image.Fence != r.scenario.Fence {
+	if owner.MarkAt(image.Position) != found.Source || image.Fence != r.scenario.Fence {
 		r.fault(place, fmt.Sprintf("the repair moved its owner to position %d, fence %d", image.Position, image.Fence))
 	}
 	return nil

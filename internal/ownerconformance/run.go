@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 )
 
 // Result is how a scenario went.
@@ -40,7 +41,7 @@ func RunAll(ctx context.Context, files []*File, open Open, done func(Outcome)) [
 			if ctx.Err() != nil {
 				return outcomes
 			}
-			out := run(ctx, f, s, open, fmt.Sprintf("%d", len(outcomes)+1))
+			out := run(ctx, f, s, open, strconv.Itoa(len(outcomes)+1))
 			done(out)
 			outcomes = append(outcomes, out)
 		}

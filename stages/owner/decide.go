@@ -26,11 +26,11 @@ func Decide(l *Loaded, c *Commit) (Result, *Changes) {
 	row := l.row
 	created := row == nil && c.Create != nil
 	if created {
-		if result, changes := newRow(c.OwnerID, c.Create); changes == nil {
+		result, changes := newRow(c.OwnerID, c.Create)
+		if changes == nil {
 			return result, nil
-		} else {
-			row = &changes.Owner
 		}
+		row = &changes.Owner
 	}
 	if row == nil {
 		return refused(UnknownOwner, "there is no owner %q", c.OwnerID)

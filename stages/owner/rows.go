@@ -185,25 +185,25 @@ func (l *Loaded) apply(c *Changes) {
 }
 
 // merge adds the changes of a later unit of work of the same owner.
-func (c *Changes) merge(later *Changes) {
-	c.Owner = later.Owner
-	c.Created = c.Created || later.Created
-	c.Events = append(c.Events, later.Events...)
+func (ch *Changes) merge(later *Changes) {
+	ch.Owner = later.Owner
+	ch.Created = ch.Created || later.Created
+	ch.Events = append(ch.Events, later.Events...)
 	if later.Snapshot != nil {
-		c.Snapshot = later.Snapshot
+		ch.Snapshot = later.Snapshot
 	}
-	c.Completed = append(c.Completed, later.Completed...)
-	c.Effects = append(c.Effects, later.Effects...)
-	c.Receipts = append(c.Receipts, later.Receipts...)
+	ch.Completed = append(ch.Completed, later.Completed...)
+	ch.Effects = append(ch.Effects, later.Effects...)
+	ch.Receipts = append(ch.Receipts, later.Receipts...)
 	for _, id := range later.Settled {
 		// An effect of an earlier unit of this group is written as settled in the first place.
-		if at := slices.IndexFunc(c.Effects, func(e EffectRow) bool { return e.ID == id }); at >= 0 {
-			c.Effects[at].Pending = false
+		if at := slices.IndexFunc(ch.Effects, func(e EffectRow) bool { return e.ID == id }); at >= 0 {
+			ch.Effects[at].Pending = false
 			continue
 		}
-		c.Settled = append(c.Settled, id)
+		ch.Settled = append(ch.Settled, id)
 	}
 	if later.Latest != nil {
-		c.Latest = later.Latest
+		ch.Latest = later.Latest
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"amends.dev/amends/stages/owner"
 )
 
-// R28: the egress of latest states holds one pending value for each owner, replaced in place by each commit that brings
+// R28 is the test of this: the egress of latest states holds one pending value for each owner, replaced in place by each commit that brings
 // one: three commits between two drains are published once.
 func R28(t *testing.T, s *Subject) {
 	b := on(t, s)

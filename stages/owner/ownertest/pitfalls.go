@@ -10,7 +10,7 @@ import (
 	"amends.dev/amends/stages/owner"
 )
 
-// B134: the same inbox identity with any other content is a conflict, and the first record stands; the same content is
+// B134 is the test of this: the same inbox identity with any other content is a conflict, and the first record stands; the same content is
 // a duplicate with the first position (R27).
 func B134(t *testing.T, s *Subject) {
 	mark.Expect(t, "B134 inbox identity with other content")
@@ -66,7 +66,7 @@ func B134(t *testing.T, s *Subject) {
 	}
 }
 
-// B135: of 50 that send one input at once exactly one commits, the others are duplicates, and there is one entry.
+// B135 is the test of this: of 50 that send one input at once exactly one commits, the others are duplicates, and there is one entry.
 func B135(t *testing.T, s *Subject) {
 	const senders = 50
 	b := on(t, s)
@@ -124,7 +124,7 @@ func oneWins(t *testing.T, s *Subject) {
 	}
 }
 
-// B139: a redelivery after a hand-off finds its commit, whatever fence it carries; a fence that was never installed is
+// B139 is the test of this: a redelivery after a hand-off finds its commit, whatever fence it carries; a fence that was never installed is
 // no authority.
 func B139(t *testing.T, s *Subject) {
 	mark.Expect(t, "B139 redelivery finds its commit")

@@ -136,15 +136,15 @@ func TestDryRunReadsOneMoment(t *testing.T) {
 		store := memory.New()
 		commitFacts(t, store, "a", create("a", "1"))
 		reads := 0
-		observe := func(context.Context, string) (projection.Checkpoint, error) {
-			image, err := store.Image(t.Context(), "a")
+		observe := func(ctx context.Context, _ string) (projection.Checkpoint, error) {
+			image, err := store.Image(ctx, "a")
 			if err != nil {
 				t.Fatal(err)
 			}
 			n := image.Position
 			c := checkpoint(t, n, n, projection.Entry{EntityID: "a", Value: fmt.Sprint(n)})
 			if reads < moves {
-				commitFacts(t, store, "a", amend("a", fmt.Sprint(n+1)))
+				commitFacts(t, store, "a", amend("a", fmt.Sprint(n+1))) //nolint:contextcheck // it takes the test's
 			}
 			reads++
 			return c, nil
