@@ -2,16 +2,29 @@ package kafka_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/kafka"
 )
 
-func TestMain(m *testing.M) { os.Exit(kafkatest.Main(m)) }
+// TestMain fails where a client leaves a goroutine behind: the brokers are gone by then.
+func TestMain(m *testing.M) {
+	code := kafkatest.Main(m)
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
 
 // bound is how long a test waits for anything.
 const bound = 60 * time.Second
