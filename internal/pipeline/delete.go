@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"amends.dev/amends/stages/broker"
@@ -74,7 +75,9 @@ func (d Deleting) unused(ctx context.Context) error {
 			return err
 		}
 		for _, stage := range stages {
-			signs = append(signs, stage+" is connected to the database")
+			if sign := stage + " is connected to the database"; !slices.Contains(signs, sign) { // it may be one database
+				signs = append(signs, sign)
+			}
 		}
 	}
 	leases, err := d.leases(ctx)

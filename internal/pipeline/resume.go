@@ -16,7 +16,7 @@ import (
 )
 
 // ErrCauseStands is wrapped where the cause of a stop was looked into and still stands; nothing was changed (R36).
-var ErrCauseStands = errors.New("it stays stopped")
+var ErrCauseStands = errors.New("stays stopped")
 
 // Resuming is one request to try a partition of a stage again.
 type Resuming struct {
@@ -50,7 +50,7 @@ func Resume(ctx context.Context, r Resuming) (Resumed, error) {
 	}
 	if err := work(ctx, &done); err != nil {
 		if errors.Is(err, worker.ErrCauseStands) || errors.Is(err, relay.ErrCauseStands) || errors.Is(err, view.ErrCauseStands) {
-			err = fmt.Errorf("%s %w: %w", r.Stage, ErrCauseStands, err)
+			err = fmt.Errorf("%s partition %d %w: %w", r.Stage, r.Partition, ErrCauseStands, err)
 		}
 		return done, err
 	}

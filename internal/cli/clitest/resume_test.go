@@ -70,7 +70,7 @@ func TestR36ResumeAfterTheCauseIsGone(t *testing.T) { //nolint:tparallel // its 
 			w.becomes(2, c.stopped)
 			w.answers(0, `stopped since .*|"stall": \{`, "status")
 			for _, partition := range []string{"0", "1"} {
-				w.fails(5, stage+` it stays stopped: .*the cause stands`, "resume", "--stage", stage, "--partition", partition)
+				w.fails(5, `^`+stage+` partition `+partition+` stays stopped: .*the cause stands`, "resume", "--stage", stage, "--partition", partition)
 			}
 			if n := w.number(c.stopped); n != 2 {
 				t.Errorf("%d partitions are stopped after refusals", n)
@@ -108,7 +108,7 @@ func TestR36ResumeOfAViolation(t *testing.T) {
 	w.fake.Produce(t, &kgo.Record{Topic: "shop.outputs", Partition: 0, Value: []byte(`{"not":"an envelope"}`)})
 	w.becomes(1, viewsStopped)
 	before := w.tables()
-	w.fails(5, `view it stays stopped: .*the cause stands`, "resume", "--stage", "view", "--partition", "0")
+	w.fails(5, `^view partition 0 stays stopped: .*the cause stands`, "resume", "--stage", "view", "--partition", "0")
 	after := w.tables()
 	for _, name := range []string{"amends_shop_view.view_progress", "amends_shop_view.protocol_violation", "amends_shop_view.balance"} {
 		if strings.Join(before[name], "\n") != strings.Join(after[name], "\n") {

@@ -8,6 +8,7 @@ import (
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/postgres"
 	"amends.dev/amends/stages/relay"
+	"amends.dev/amends/stages/replay"
 	"amends.dev/amends/stages/run"
 	"amends.dev/amends/stages/view"
 	"amends.dev/amends/stages/worker"
@@ -54,7 +55,9 @@ func Build(f Facts) Document {
 	d := Document{Namespace: f.Namespace, Stages: []run.Status{}, Growth: append([]postgres.Growth{}, f.Growth...)}
 	for _, p := range f.Source {
 		s := run.Status{Stage: worker.Stage, Partition: p.Partition, Frontier: p.NextOffset, Epoch: p.Epoch, Owner: p.Member}
-		s.Stall = stopped(p.WorkerStop)
+		if s.Stall = stopped(p.WorkerStop); s.Stall == nil {
+			s.Stall = held(p, f.Now)
+		}
 		d.Stages = append(d.Stages, f.SourceTopic.complete(s, f.Now))
 	}
 	for _, p := range f.Source {
@@ -110,6 +113,17 @@ func (t Topic) changed(now time.Time) *fault.Stall {
 		return nil
 	}
 	return &fault.Stall{Reason: reason, Since: now, Attempts: 1}
+}
+
+// held says that a replay keeps the owner from its partition, nil where none does.
+func held(p postgres.SourceReport, now time.Time) *fault.Stall {
+	former, held := replay.HeldBy(worker.PartitionState{Member: p.Member, Generation: replay.HoldGeneration})
+	if !held {
+		return nil
+	}
+	reason := fmt.Sprintf("a replay holds the partition back from %q: it runs, or was killed; then replay again, or resume --stage worker --partition %d",
+		former.Member, p.Partition)
+	return &fault.Stall{Reason: reason, Since: now, Attempts: 1, NextTry: now}
 }
 
 // stopped shows a persisted stop, which never tries again by itself.

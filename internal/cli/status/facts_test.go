@@ -11,6 +11,7 @@ import (
 
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/postgres"
+	"amends.dev/amends/stages/replay"
 )
 
 var now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
@@ -86,6 +87,8 @@ func TestR36StopsAreVisible(t *testing.T) {
 		{"worker", func(f *Facts) { f.Source[0].WorkerStop = stop }, []string{"worker"}, stopped},
 		{"relay", func(f *Facts) { f.Source[0].RelayStop = stop }, []string{"relay"}, stopped},
 		{"view", func(f *Facts) { f.Output[0].Stop = stop }, []string{"view"}, stopped},
+		{"R25 held by a replay", func(f *Facts) { f.Source[0].Member = replay.Hold{Generation: 3, Member: "m1"}.String() }, []string{"worker"},
+			`a replay holds the partition back from "m1"`},
 		{"SC28 source topic gone", func(f *Facts) { f.SourceTopic.Found = nil }, []string{"worker"}, "topic in does not exist"},
 		{"SC28 source topic recreated", func(f *Facts) { f.SourceTopic.Found.ID = "C" }, []string{"worker"}, "recreated: its ID is C, recorded was A"},
 		{"SC28 output topic recreated", func(f *Facts) { f.OutputTopic.Found.ID = "C" }, []string{"relay", "view"}, "recreated: its ID is C, recorded was B"},
