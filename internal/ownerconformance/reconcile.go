@@ -28,9 +28,8 @@ func (r *runner) reconciliation(ctx context.Context, c *reconciliationCase, nth 
 	if err != nil {
 		return err
 	}
-	rebuilt, refusal := projection.Replay(from, facts...)
-	if refusal != nil { // what the case is about, and no failure of the run
-		r.fault(place, "history: "+refusal.Error())
+	rebuilt, ok := r.replayed(place, from, facts)
+	if !ok {
 		return nil
 	}
 	r.compare(place, "expected", c.Expected.sorted(), checkpointOf(rebuilt))
@@ -44,6 +43,15 @@ func (r *runner) reconciliation(ctx context.Context, c *reconciliationCase, nth 
 		Health: string(found.Health), Drift: found.Drift, Lag: lag, Authority: string(found.TransitionAuthority), EffectID: found.EffectID,
 	})
 	return r.repair(ctx, place, c, nth, found)
+}
+
+// replayed is where the facts lead to; a refusal is a fault of the case.
+func (r *runner) replayed(place string, from projection.Checkpoint, facts []projection.Recorded) (projection.Checkpoint, bool) {
+	rebuilt, err := projection.Replay(from, facts...)
+	if err != nil {
+		r.fault(place, "history: "+err.Error())
+	}
+	return rebuilt, err == nil
 }
 
 // restarts resumes from every checkpoint on the way, as it was kept, with the contiguous rest; and wants the rest refused

@@ -281,6 +281,7 @@ func TestStoreEqualsModel(t *testing.T) {
 			m.compare(t, store)
 		}
 	})
+	t.Log(seen)
 	for _, outcome := range []owner.Outcome{
 		owner.Committed, owner.Duplicate, owner.InboxConflict, owner.ModeConflict, owner.PositionConflict, owner.StaleFence, owner.EffectConflict, owner.UnknownOwner,
 		owner.UnknownEffect, owner.EffectAlreadyReceipt, owner.ReceiptConflict, owner.ReceiptRecorded, owner.ReceiptDuplicate, owner.FenceAdvanced,
