@@ -29,13 +29,20 @@ var (
 	imageReceiptsSQL string
 	//go:embed sql/pending.sql
 	pendingSQL string
-	//go:embed sql/pending_of_kind.sql
-	pendingOfKindSQL string
 	//go:embed sql/pending_latest.sql
 	pendingLatestSQL string
 	//go:embed sql/latest_published.sql
 	latestPublishedSQL string
 )
+
+// The same where the prefix names the kind, and where it names the lane, each an index.
+var (
+	pendingOfKindSQL = strings.Replace(pendingSQL, `WHERE starts_with`, `WHERE kind = $3 AND starts_with`, 1)
+	pendingOfLaneSQL = strings.Replace(pendingSQL, `WHERE starts_with`, `WHERE lane = $3 AND starts_with`, 1)
+)
+
+// snapshotSQL begins to read everything as of one moment.
+const snapshotSQL = `begin isolation level repeatable read read only`
 
 // storableText reports whether a text could be the identity of something that is stored, or begin one.
 func storableText(text string) bool {
@@ -58,7 +65,8 @@ func (s *Store) image(ctx context.Context, ownerID string) (*owner.Image, error)
 	var image *owner.Image
 	read := &owner.Image{}
 	batch := &pgx.Batch{}
-	batch.Queue(`begin isolation level repeatable read read only`) // one snapshot for all
+	batch.Queue(snapshotSQL)
+	batch.Queue(plansSQL)
 	batch.Queue(imageOwnerSQL, ownerID).Query(each(func(r pgx.Rows) error {
 		row, _, err := scanOwner(r)
 		read.OwnerID, read.Mode, read.Position, read.Fence = row.ID, row.Mode, row.Position, row.Fence
@@ -122,22 +130,32 @@ func (s *Store) Pending(ctx context.Context, prefix string, limit int) ([]owner.
 		return nil, nil
 	}
 	sql, args := pendingSQL, []any{prefix, limit}
-	if kind, _, ok := strings.Cut(prefix, "/"); ok {
-		sql, args = pendingOfKindSQL, []any{kind, prefix, limit}
+	switch parts := strings.SplitN(prefix, "/", 4); {
+	case len(parts) == 4:
+		sql, args = pendingOfLaneSQL, append(args, strings.Join(parts[:3], "/"))
+	case len(parts) > 1:
+		sql, args = pendingOfKindSQL, append(args, parts[0])
 	}
 	var list []owner.Pending
-	rows, err := s.pool.Query(ctx, sql, args...)
-	if err == nil {
-		err = each(func(r pgx.Rows) error {
-			pending, err := scanPending(r)
-			list = append(list, pending)
-			return err
-		})(rows)
-	}
+	err := s.read(ctx, func(r pgx.Rows) error {
+		pending, err := scanPending(r)
+		list = append(list, pending)
+		return err
+	}, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read pending effects: %w", postgres.ClassifyFault(err))
 	}
 	return list, nil
+}
+
+// read calls row for every row of a query, in one round trip.
+func (s *Store) read(ctx context.Context, row func(pgx.Rows) error, sql string, args ...any) error {
+	batch := &pgx.Batch{}
+	batch.Queue(snapshotSQL)
+	batch.Queue(plansSQL)
+	batch.Queue(sql, args...).Query(each(row))
+	batch.Queue(`commit`)
+	return s.pool.SendBatch(ctx, batch).Close()
 }
 
 func scanPending(r pgx.Row) (owner.Pending, error) {
@@ -157,18 +175,15 @@ func (s *Store) PendingLatest(ctx context.Context, prefix string, limit int) ([]
 		return nil, nil
 	}
 	var list []owner.LatestDurableProjection
-	rows, err := s.pool.Query(ctx, pendingLatestSQL, prefix, limit)
-	if err == nil {
-		err = each(func(r pgx.Rows) error {
-			var stored []byte
-			if err := r.Scan(&stored); err != nil {
-				return err
-			}
-			latest, err := owner.DecodeLatest(stored)
-			list = append(list, latest)
+	err := s.read(ctx, func(r pgx.Rows) error {
+		var stored []byte
+		if err := r.Scan(&stored); err != nil {
 			return err
-		})(rows)
-	}
+		}
+		latest, err := owner.DecodeLatest(stored)
+		list = append(list, latest)
+		return err
+	}, pendingLatestSQL, prefix, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read pending latest values: %w", postgres.ClassifyFault(err))
 	}

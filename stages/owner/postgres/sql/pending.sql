@@ -1,4 +1,5 @@
--- As pending_of_kind, where the prefix $1 does not reach a slash, so that effects of several kinds may begin with it.
+-- Up to $2 effects without a receipt whose identity begins with $1. Those behind the first 32 MiB of payloads are left to
+-- the next reading: one payload may have a megabyte.
 SELECT owner_id, position, fence, effect_id, schema_version, codec_version, bytes
 FROM (
     SELECT o.owner_id, o.position, o.fence::text, p.effect_id, e.schema_version::text, e.codec_version::text, e.bytes, p.seq,

@@ -63,14 +63,19 @@ CREATE TABLE owner_effect (
 );
 
 -- The effects without a receipt, one narrow row each, gone with the receipt: what is pending costs nothing to find,
--- however many effects are done with. kind is the part of the effect's identity before the first slash.
+-- however many effects are done with. kind is the part of the effect's identity before the first slash, lane the part
+-- before the third: effects of one kind that wait, as those of one partition do, are not visited by who looks for others.
 CREATE TABLE owner_pending (
     kind                text COLLATE "C" NOT NULL GENERATED ALWAYS AS (split_part(effect_id, '/', 1)) STORED,
+    lane                text COLLATE "C" NOT NULL GENERATED ALWAYS AS (split_part(effect_id, '/', 1) || '/'
+                            || split_part(effect_id, '/', 2) || '/' || split_part(effect_id, '/', 3)) STORED,
     seq                 bigint NOT NULL,
     owner_no            bigint NOT NULL,
     effect_id           text COLLATE "C" NOT NULL,
     PRIMARY KEY (kind, seq)
 );
+
+CREATE INDEX owner_pending_lane ON owner_pending (lane, seq);
 
 CREATE TABLE owner_receipt (
     owner_no            bigint NOT NULL,
