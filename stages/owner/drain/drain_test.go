@@ -285,9 +285,9 @@ func TestR22SupersededProcessRecordsNothing(t *testing.T) {
 	})
 }
 
-// TestForeignReceiptStands: another process recorded the receipt of its own copy under the same term; this one's copy is
+// TestR34ForeignReceiptStands: another process recorded the receipt of its own copy under the same term; this one's copy is
 // counted as foreign, and the receipt stays what it was.
-func TestForeignReceiptStands(t *testing.T) {
+func TestR34ForeignReceiptStands(t *testing.T) {
 	mark.Expect(t, "R34 another process recorded the receipt")
 	store, log, lease := memory.New(), viewtest.NewLog(), term(1)
 	all := acceptAll(t, store, 0, messages(2))

@@ -29,11 +29,7 @@ func New(ctx context.Context, url, schema string) (*Scratch, error) {
 	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
-	err := postgres.Migrate(ctx, s.pool, postgres.KindOwner, schema)
-	if err == nil {
-		err = s.open(ctx) // connections as they are where the schema is there
-	}
-	if err != nil {
+	if err := postgres.Migrate(ctx, s.pool, postgres.KindOwner, schema); err != nil {
 		return nil, errors.Join(fmt.Errorf("create schema %s: %w", schema, err), s.Close(context.WithoutCancel(ctx)))
 	}
 	return s, nil
@@ -94,12 +90,14 @@ func (s *Scratch) Recover(ctx context.Context) error {
 // closeTimeout bounds the removal of the schema.
 const closeTimeout = 30 * time.Second
 
-// Close removes the schema.
+// Close removes the schema, over new connections where the process was lost.
 func (s *Scratch) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	if err := s.open(ctx); err != nil {
-		return fmt.Errorf("remove schema %s: %w", s.schema, err)
+	if s.pool == nil {
+		if err := s.open(ctx); err != nil {
+			return fmt.Errorf("remove schema %s: %w", s.schema, err)
+		}
 	}
 	_, err := s.pool.Exec(ctx, `DROP SCHEMA IF EXISTS `+pgx.Identifier{s.schema}.Sanitize()+` CASCADE`)
 	s.drop()
