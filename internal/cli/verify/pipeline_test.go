@@ -2,8 +2,12 @@ package verify_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -25,6 +29,15 @@ import (
 	"amends.dev/amends/stages/worker"
 )
 
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// These tests wait most of the time.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
+	os.Exit(kafkatest.Main(m))
+}
+
 // pipeline is a namespace with all its real stages, on a real Postgres and a broker.
 type pipeline struct {
 	t                  *testing.T
@@ -43,6 +56,7 @@ type pipeline struct {
 // newPipeline applies a namespace of two partitions and three keys.
 func newPipeline(t *testing.T, cluster *kafkatest.Cluster, opening int64) *pipeline {
 	t.Helper()
+	t.Parallel() // pipelines have nothing in common, and mostly wait
 	p := &pipeline{t: t, cluster: cluster, kafka: kafka.Config{Brokers: cluster.Seeds}, url: pg.New(t), partitions: 2, stopStages: map[string]func(){}}
 	p.source, p.output = p.createTopic("in"), p.createTopic("out")
 	ns, err := manifests.New("shop", manifests.Spec{
