@@ -31,7 +31,7 @@ var marks = map[string][]string{
 	"SC19": {"S8 owner fenced"},
 	"SC21": {"SC21 unit of work failed"},
 	"SC22": {"SC22 record quarantined", "B025 misrouted record"},
-	"SC23": {"SC23 replay refused", "R25 owner parked"},
+	"SC23": {"SC23 replayed", "SC23 replay refused", "R25 owner parked"},
 	"SC24": {"SC24 rebuilt", "SC24 late message refused", "SC24 lost history refused", "rebuild.2 loaded before"},
 	"SC26": {"SC26 nothing to say"},
 	"SC27": {"SC27 R09 close out of domain", "R09 record cannot be decided"},

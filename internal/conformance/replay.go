@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/replay"
@@ -61,6 +62,9 @@ func replayStep(ctx context.Context, b bench, r *Replay) ([]string, error) {
 	}
 	if !reflect.DeepEqual(before, after) {
 		d.add("replay changed what is durable: %+v became %+v", before, after)
+	}
+	if !refused {
+		mark.Hit("SC23 replayed")
 	}
 	return d, nil
 }
