@@ -46,7 +46,7 @@ var (
 		"oracle/decode/...", "oracle/projection/...", "oracle/boundary/...", "oracle/compare/...", "oracle/explain/...", "oracle/report/...", "oracle/diagnostics/...",
 	}
 	// ports are as pure, but their calls may wait, so that they take a context. The reference engine implements one.
-	ports = []string{"stages/broker", "stages/owner", "oracle/engine", "oracle/reference/..."}
+	ports = []string{"stages/broker", "stages/owner", "stages/owner/memory", "stages/owner/projection", "oracle/engine", "oracle/reference/..."}
 )
 
 // boundaries is the dependency direction of design section 2.

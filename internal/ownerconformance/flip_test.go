@@ -197,6 +197,7 @@ func parts(t *testing.T, scenario map[string]any) []part {
 // TestEveryFlippedExpectationFails falsifies every place of every expectation of both corpora in turn. The undamaged twin
 // of each part passes first.
 func TestEveryFlippedExpectationFails(t *testing.T) {
+	t.Parallel()
 	flipped := 0
 	for name, folder := range corpora(t) {
 		names, err := fs.Glob(folder, "*.json")

@@ -8,6 +8,7 @@ import (
 
 // TestCorporaInPostgres: the same corpora, with connections that are really cut.
 func TestCorporaInPostgres(t *testing.T) {
+	t.Parallel()
 	url := pg.New(t)
 	for name, folder := range corpora(t) {
 		t.Run(name, func(t *testing.T) { passes(t, folder, Postgres(url, "conformance_"+name)) })
