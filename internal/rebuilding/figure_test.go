@@ -1,0 +1,301 @@
+//go:build figure
+
+package rebuilding_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"amends.dev/amends/internal/pgserver"
+	"amends.dev/amends/internal/pipeline"
+	"amends.dev/amends/internal/rebuilding"
+	kafkatest "amends.dev/amends/internal/testkit/kafka"
+	"amends.dev/amends/internal/testkit/pg"
+	"amends.dev/amends/manifests"
+	"amends.dev/amends/oracle/source"
+	"amends.dev/amends/stages/generate"
+	"amends.dev/amends/stages/kafka"
+	"amends.dev/amends/stages/ledger"
+	"amends.dev/amends/stages/postgres"
+)
+
+var (
+	records = flag.Int64("records", 200_000, "records of the history")
+	rounds  = flag.Int("rounds", 3, "interleaved rounds")
+)
+
+const (
+	figureKeys       = 4000
+	figurePartitions = 4
+)
+
+func TestMain(m *testing.M) { flag.Parse(); os.Exit(kafkatest.Main(m)) }
+
+// TestRebuildFigure measures what a bulk rebuild takes from the source topic up to committed worker state, by phase, beside
+// stream mode and beside the floor: the same rows by plain COPY, in one transaction for each partition on one connection, encoded
+// beforehand. Rounds are interleaved, so that ratios hold on a busy machine.
+//
+//	go test -tags figure -run TestRebuildFigure -v -timeout 1h ./internal/rebuilding -records 1000000
+func TestRebuildFigure(t *testing.T) {
+	f := newFigure(t)
+	for round := range *rounds {
+		name := fmt.Sprintf("r%d", round)
+		bulk := f.bulk(name + "b")
+		floor := f.floor(name+"f", bulk.tables)
+		stream := f.stream(name + "s")
+		whole := bulk.derive + bulk.load
+		t.Logf("round %d: bulk %.2f s (derive %.2f, load %.2f), floor %.2f s, stream %.2f s; floor/bulk %.2f, stream/bulk %.1f; %d rows, %.0f MB",
+			round+1, whole.Seconds(), bulk.derive.Seconds(), bulk.load.Seconds(), floor.Seconds(), stream.Seconds(),
+			floor.Seconds()/whole.Seconds(), stream.Seconds()/whole.Seconds(), bulk.rows, float64(bulk.size())/1e6)
+	}
+}
+
+// figure is one history on one broker and one Postgres with fsync.
+type figure struct {
+	t       *testing.T
+	url     string
+	kafka   kafka.Config
+	ns      *manifests.Namespace
+	source  kafka.Topic
+	catalog *postgres.Pool
+	judge   *source.Client
+	ends    []int64
+}
+
+func newFigure(t *testing.T) *figure {
+	t.Helper()
+	server := pg.Server(t, pgserver.Options{})
+	cluster := kafkatest.Fake(t)
+	f := &figure{t: t, url: server.URL("postgres"), kafka: kafka.Config{Brokers: cluster.Seeds}}
+	var err error
+	if f.catalog, err = postgres.Connect(t.Context(), postgres.Options{URL: f.url, Schema: postgres.CatalogSchema}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.catalog.Close)
+	if f.judge, err = source.Open(source.Config{Brokers: cluster.Seeds}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.judge.Close)
+	cluster.CreateTopic(t, "in", figurePartitions, map[string]string{"retention.ms": "-1", "retention.bytes": "-1"})
+	created, err := f.judge.Describe(t.Context(), "in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.source = kafka.Topic{Name: "in", ID: created.ID, Partitions: figurePartitions}
+	first := f.apply("history")
+	f.ns = first.Namespace
+	began := time.Now()
+	_, err = pipeline.Generate(t.Context(), pipeline.Generation{
+		Applied: first, Catalog: f.catalog, Kafka: f.kafka, Holder: "figure",
+		Options: func() generate.Options { o := generate.Defaults(); o.Count = *records; return o }(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	topic, err := f.judge.Describe(t.Context(), "in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.ends = topic.Stables
+	t.Logf("%d records of %d keys in %d partitions, generated in %s; %d processors", *records, figureKeys, figurePartitions, time.Since(began).Round(time.Second), runtime.GOMAXPROCS(0))
+	return f
+}
+
+// apply records a namespace over the source topic.
+func (f *figure) apply(name string) *postgres.Applied {
+	f.t.Helper()
+	spec := manifests.Spec{
+		LedgerOrigin: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(),
+		Source:       manifests.Source{Topic: "in", Partitions: figurePartitions}, Output: manifests.Output{Topic: name + ".out", Partitions: figurePartitions},
+	}
+	for i := range figureKeys {
+		spec.StockKeys = append(spec.StockKeys, manifests.StockKey{Item: fmt.Sprintf("item-%04d", i/10), Location: fmt.Sprintf("warehouse-%d", i%10), OpeningBalance: 1000, ReorderThreshold: 400})
+	}
+	ns, err := manifests.New(name, spec)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	admin, err := kafka.NewAdmin(f.kafka)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer admin.Close()
+	output, err := admin.Create(f.t.Context(), name+".out", figurePartitions)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	catalog := postgres.NewCatalog(f.catalog)
+	if err := catalog.Migrate(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := catalog.Record(f.t.Context(), ns, f.source.ID, output.ID); err != nil {
+		f.t.Fatal(err)
+	}
+	applied, err := catalog.Load(f.t.Context(), name)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return applied
+}
+
+// settle lets the server finish what the step before left to do, so that nobody pays for another.
+func (f *figure) settle() {
+	f.t.Helper()
+	if _, err := f.catalog.Exec(f.t.Context(), `CHECKPOINT`); err != nil {
+		f.t.Fatal(err)
+	}
+	runtime.GC()
+}
+
+// measured is what one bulk rebuild took, and the rows it wrote, encoded.
+type measured struct {
+	derive, load time.Duration
+	rows         int64
+	tables       [][]byte
+}
+
+func (m *measured) size() (n int) {
+	for _, table := range m.tables {
+		n += len(table)
+	}
+	return n
+}
+
+// loadedTables are those that a load writes.
+var loadedTables = []string{"authority", "evidence", "conflict", "day_state", "key_state", "quarantine", "outbox"}
+
+func (f *figure) bulk(name string) *measured {
+	f.t.Helper()
+	applied, dir := f.apply(name), filepath.Join(f.t.TempDir(), "dataset")
+	f.settle()
+	m, began := &measured{}, time.Now()
+	err := rebuilding.Derive(f.t.Context(), rebuilding.Derivation{
+		Namespace: applied.Namespace, TopicID: f.source.ID, Ends: f.ends, Source: rebuilding.FromTopic(f.judge, "in", f.source.ID, f.ends),
+		Code: "figure", Parallel: runtime.GOMAXPROCS(0),
+	}, dir)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m.derive, began = time.Since(began), time.Now()
+	loaded, err := rebuilding.Load(f.t.Context(), rebuilding.Loading{
+		Applied: applied, StateURL: f.url, Dir: dir, Ends: f.ends, Member: "rebuild/" + name, Parallel: runtime.GOMAXPROCS(0), Clock: realTime{},
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m.load, m.rows = time.Since(began), loaded.Rows
+	pool := f.pool(applied.StateSchema)
+	defer pool.Close()
+	for partition := range int32(figurePartitions) {
+		for _, table := range loadedTables {
+			m.tables = append(m.tables, f.read(pool, table, partition))
+		}
+	}
+	return m
+}
+
+// read encodes the rows of one partition of a table as COPY does, in the order in which they were loaded.
+func (f *figure) read(pool *pgxpool.Pool, table string, partition int32) []byte {
+	f.t.Helper()
+	query := fmt.Sprintf(`SELECT * FROM %s WHERE partition = %d ORDER BY ctid`, table, partition)
+	if table != "quarantine" && table != "outbox" {
+		query = fmt.Sprintf(`SELECT t.* FROM %s t JOIN owned ON owned.key_id = t.key_id AND owned.partition = %d ORDER BY t.ctid`, table, partition)
+	}
+	conn, err := pool.Acquire(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer conn.Release()
+	var b bytes.Buffer
+	if _, err := conn.Conn().Exec(f.t.Context(), f.owned()); err != nil {
+		f.t.Fatal(err)
+	}
+	if _, err := conn.Conn().PgConn().CopyTo(f.t.Context(), &b, `COPY (`+query+`) TO STDOUT BINARY`); err != nil {
+		f.t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// owned is a statement that makes a temporary table of the keys' partitions, as the keys of the dataset have them.
+func (f *figure) owned() string {
+	var rows []string
+	for i := range f.ns.Spec.StockKeys {
+		rows = append(rows, fmt.Sprintf("(%d, %d)", i, ledger.PartitionOf(ledger.BrokerKey(f.ns.Spec.StockKeys[i].Item, f.ns.Spec.StockKeys[i].Location), figurePartitions)))
+	}
+	return `CREATE TEMPORARY TABLE IF NOT EXISTS owned AS SELECT * FROM (VALUES ` + strings.Join(rows, ",") + `) AS v (key_id, partition)`
+}
+
+// floor writes the same rows by plain COPY.
+func (f *figure) floor(name string, tables [][]byte) time.Duration {
+	f.t.Helper()
+	applied := f.apply(name)
+	pool := f.pool(applied.StateSchema)
+	defer pool.Close()
+	f.settle()
+	began := time.Now()
+	for partition := range figurePartitions {
+		err := pgx.BeginFunc(f.t.Context(), pool, func(tx pgx.Tx) error {
+			for i, table := range loadedTables {
+				data := bytes.NewReader(tables[partition*len(loadedTables)+i])
+				if _, err := tx.Conn().PgConn().CopyFrom(f.t.Context(), data, `COPY `+table+` FROM STDIN BINARY`); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	return time.Since(began)
+}
+
+func (f *figure) pool(schema string) *pgxpool.Pool {
+	f.t.Helper()
+	pool, err := postgres.Connect(f.t.Context(), postgres.Options{URL: f.url, Schema: schema, MaxConns: 1})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return pool
+}
+
+func (f *figure) stream(name string) time.Duration {
+	f.t.Helper()
+	applied := f.apply(name)
+	f.settle()
+	began := time.Now()
+	err := rebuilding.Stream(f.t.Context(), rebuilding.Streaming{
+		Pipeline: pipeline.Options{Applied: applied, StateURL: f.url, ViewURL: f.url, Kafka: f.kafka, Holder: name},
+		Ends:     slices.Clone(f.ends), Timeout: 5 * time.Minute, Clock: realTime{},
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return time.Since(began)
+}
+
+// realTime is the clock.
+type realTime struct{}
+
+func (realTime) Now() time.Time { return time.Now() }
+
+func (realTime) Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
