@@ -174,7 +174,7 @@ func (r *Relay) Step(ctx context.Context) (progress bool, wake time.Time, err er
 		mark.Hit("R17 mark refused")
 		r.lease = Lease{}
 	case errors.Is(err, ErrMoved):
-	case err != nil:
+	default:
 		err = fmt.Errorf("relay source partition %d from sequence %d: %w", position.Partition, position.Sent, err)
 		return false, r.options.Now(), r.failed(position.Partition, err)
 	}

@@ -52,7 +52,7 @@ func TestR36ResumeForcesATry(t *testing.T) {
 type probe struct{ *workertest.Store }
 
 // Probe implements worker.Prober.
-func (p probe) Probe(ctx context.Context, partition int32, _, _ int64) (worker.Unit, error) {
+func (p probe) Probe(ctx context.Context, _ int32, _, _ int64) (worker.Unit, error) {
 	return uncommitted{}, ctx.Err()
 }
 

@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"text/tabwriter"
 
 	"amends.dev/amends/stages/replay"
@@ -70,8 +71,8 @@ func (o *options) writePreview(namespace string, f replay.Facts) error {
 	return o.table(fmt.Sprintf("dry run: replay of %s of namespace %s", o.span, namespace), [][2]string{
 		{"topic", p.Topic + ", ID " + p.TopicID},
 		{"retained", fmt.Sprintf("[%d, %d)", p.Retained.Start, p.Retained.End)},
-		{"frontier", fmt.Sprint(p.Frontier)},
-		{"epoch", fmt.Sprint(p.Owner.Epoch)},
+		{"frontier", strconv.FormatInt(p.Frontier, 10)},
+		{"epoch", strconv.FormatInt(p.Owner.Epoch, 10)},
 		{"owner", held},
 		{"effect", p.Effect},
 	})
@@ -87,15 +88,15 @@ func (o *options) writeReport(r replay.Report) error {
 		title = fmt.Sprintf("replay of %s of namespace %s: state is not intact at offset %d", r.Range, r.Namespace, r.Fault.Offset)
 	}
 	rows := [][2]string{
-		{"re-read", fmt.Sprint(r.Reread)},
-		{"confirmed", fmt.Sprint(r.Confirmed)},
-		{"  authoritative", fmt.Sprint(r.Kinds.Authoritative)},
-		{"  superseded", fmt.Sprint(r.Kinds.Superseded)},
-		{"  duplicate", fmt.Sprint(r.Kinds.Duplicate)},
-		{"  conflicting", fmt.Sprint(r.Kinds.Conflicting)},
-		{"  quarantined", fmt.Sprint(r.Kinds.Quarantined)},
+		{"re-read", strconv.FormatInt(r.Reread, 10)},
+		{"confirmed", strconv.FormatInt(r.Confirmed, 10)},
+		{"  authoritative", strconv.FormatInt(r.Kinds.Authoritative, 10)},
+		{"  superseded", strconv.FormatInt(r.Kinds.Superseded, 10)},
+		{"  duplicate", strconv.FormatInt(r.Kinds.Duplicate, 10)},
+		{"  conflicting", strconv.FormatInt(r.Kinds.Conflicting, 10)},
+		{"  quarantined", strconv.FormatInt(r.Kinds.Quarantined, 10)},
 		{"frontier", fmt.Sprintf("%d, unchanged", r.Frontier)},
-		{"held under epoch", fmt.Sprint(r.Epoch)},
+		{"held under epoch", strconv.FormatInt(r.Epoch, 10)},
 	}
 	if r.StartedAt > r.From {
 		rows = append(rows, [2]string{"went on at", fmt.Sprintf("%d, where an interrupted replay of the range had come to", r.StartedAt)})
