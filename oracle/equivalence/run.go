@@ -130,6 +130,7 @@ func (c *comparison) run(ctx context.Context) error {
 func (c *comparison) moved() error {
 	mark.Hit("SC25 compare: the boundary moved")
 	c.report.Status, c.report.Counts, c.report.Differences, c.report.BlockedKeys = Incomplete, Counts{}, []Difference{}, 0
+	c.report.Through = []int64{}
 	c.report.Reasons = append(c.report.Reasons, "a namespace went on while the two were compared; stop its stages or its writers, and compare again")
 	return nil
 }
