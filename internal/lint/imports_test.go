@@ -36,7 +36,7 @@ var (
 	kafka     = []string{"github.com/twmb/franz-go/..."}
 	testOnly  = []string{"testing/...", "internal/testkit/...", "pgregory.net/rapid/...", "github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...", "go.uber.org/goleak/..."}
 	outside   = []string{"os/...", "net/...", "log/...", "syscall/...", "plugin/...", "math/rand/...", "crypto/rand", "golang.org/x/sys/...", "golang.org/x/term/..."}
-	shells    = []string{"stages/intake", "stages/worker", "stages/relay", "stages/view", "stages/replay", "stages/rebuild", "stages/generate"}
+	shells    = []string{"stages/intake", "stages/worker", "stages/relay", "stages/view", "stages/replay", "stages/rebuild", "stages/generate", "stages/owner/egress"}
 	judged    = []string{"stages/..."}
 	judging   = []string{"oracle/...", "vectorized/..."}
 	bothSides = []string{"manifests/...", "schemas/...", "internal/invariant", "internal/mark"}

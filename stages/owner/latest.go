@@ -45,6 +45,9 @@ func NewLatest(ownerID string, at Mark, value Payload) LatestDurableProjection {
 // OwnerID is the owner whose value it is.
 func (l LatestDurableProjection) OwnerID() string { return l.ownerID }
 
+// At is the owner's position after the commit that brought the value: of two values the later one is further.
+func (l LatestDurableProjection) At() Mark { return Mark{l.position} }
+
 // Value is the value, a copy.
 func (l LatestDurableProjection) Value() Payload { return l.value.clone() }
 

@@ -20,7 +20,7 @@ func R28(t *testing.T, s *Subject) {
 		for _, l := range list {
 			value := l.Value()
 			texts = append(texts, fmt.Sprintf("%s=%s", l.OwnerID()[len(b.Name())+1:], value.Bytes))
-			if l.Capability() != owner.LatestStateOnly || value.SchemaVersion != 7 || value.CodecVersion != 11 {
+			if l.At() == (owner.Mark{}) || l.Capability() != owner.LatestStateOnly || value.SchemaVersion != 7 || value.CodecVersion != 11 {
 				t.Errorf("%+v", l)
 			}
 		}
