@@ -10,19 +10,33 @@ import (
 // reasonsListed bounds the reasons that renderings give for one difference; the JSON has all that were kept.
 const reasonsListed = 6
 
-// explanation finds a key's explanation and its index in the report; nil where there is none.
-func (r *Report) explanation(item, location string) (*explain.Key, int) {
-	for i := range r.Explanations {
-		if k := &r.Explanations[i]; k.Item == item && k.Location == location {
-			return k, i
-		}
+// reasons finds explanations by key: a report may list very many differences.
+type reasons struct {
+	keys  []explain.Key
+	index map[explain.Name]int
+}
+
+// reasons prepares the explanations of a report for being looked up.
+func (r *Report) reasons() reasons {
+	out := reasons{r.Explanations, make(map[explain.Name]int, len(r.Explanations))}
+	for i, k := range r.Explanations {
+		out.index[explain.Name{Item: k.Item, Location: k.Location}] = i
 	}
-	return nil, -1
+	return out
+}
+
+// of finds a key's explanation and its index in the report; nil where there is none.
+func (r reasons) of(item, location string) (*explain.Key, int) {
+	i, ok := r.index[explain.Name{Item: item, Location: location}]
+	if !ok {
+		return nil, -1
+	}
+	return &r.keys[i], i
 }
 
 // because tells which source records make the oracle's side of a difference what it is, one reason each.
-func (r *Report) because(d compare.Difference) []string {
-	k, _ := r.explanation(d.Item, d.Location)
+func (r reasons) because(d compare.Difference) []string {
+	k, _ := r.of(d.Item, d.Location)
 	if k == nil {
 		return nil
 	}

@@ -54,6 +54,7 @@ func drift(r *Report) ([]driftKey, []evidenceRow) {
 	var keys []driftKey
 	var evidence []evidenceRow
 	position := map[compare.Key]int{}
+	known, closes := r.reasons(), viewCloses(r)
 	for i, d := range r.Differences {
 		pointer := fmt.Sprintf("/differences/%d", i)
 		if d.Family == compare.FamilyQuarantine {
@@ -61,15 +62,15 @@ func drift(r *Report) ([]driftKey, []evidenceRow) {
 			continue
 		}
 		key := compare.Key{Item: d.Item, Location: d.Location}
-		n, known := position[key]
-		if !known {
+		n, begun := position[key]
+		if !begun {
 			n = len(keys)
 			position[key] = n
-			keys = append(keys, newDriftKey(r, d))
+			keys = append(keys, newDriftKey(known, key, closes[key]))
 		}
 		keys[n].Rows = append(keys[n].Rows, driftRow{
 			Pointer: pointer, Day: dayOrRevision(d), day: d.Day, Family: string(d.Family), Kind: string(d.Kind),
-			Oracle: parts(d.Oracle, pointer+"/oracle"), View: parts(d.View, pointer+"/view"), Because: r.because(d),
+			Oracle: parts(d.Oracle, pointer+"/oracle"), View: parts(d.View, pointer+"/view"), Because: known.because(d),
 		})
 	}
 	for i := range keys {
@@ -81,30 +82,35 @@ func drift(r *Report) ([]driftKey, []evidenceRow) {
 }
 
 // newDriftKey begins a group, with the chart of the key where it was explained and folded.
-func newDriftKey(r *Report, d compare.Difference) driftKey {
-	out := driftKey{Key: keyName(d.Item, d.Location)}
-	k, index := r.explanation(d.Item, d.Location)
+func newDriftKey(known reasons, key compare.Key, closes map[string]*int64) driftKey {
+	out := driftKey{Key: keyName(key.Item, key.Location)}
+	k, index := known.of(key.Item, key.Location)
 	if k == nil {
 		out.Unexplained = true
 		return out
 	}
 	out.Status, out.Omitted = k.Status, k.Omitted.Days
-	out.Chart = newChart(k, index, viewCloses(r, d))
+	out.Chart = newChart(k, index, closes)
 	return out
 }
 
-// viewCloses are the closes that the view shows on the days of a key where it differs.
-func viewCloses(r *Report, of compare.Difference) map[string]*int64 {
-	closes := map[string]*int64{}
+// viewCloses are, by key and day, the closes that the view shows where it differs; nil where it lacks the day.
+func viewCloses(r *Report) map[compare.Key]map[string]*int64 {
+	all := map[compare.Key]map[string]*int64{}
 	for _, d := range r.Differences {
-		if d.Family == compare.FamilyBalance && d.Item == of.Item && d.Location == of.Location {
-			closes[d.Day] = nil
-			if d.View != nil {
-				closes[d.Day] = d.View.Close
-			}
+		if d.Family != compare.FamilyBalance {
+			continue
+		}
+		key := compare.Key{Item: d.Item, Location: d.Location}
+		if all[key] == nil {
+			all[key] = map[string]*int64{}
+		}
+		all[key][d.Day] = nil
+		if d.View != nil {
+			all[key][d.Day] = d.View.Close
 		}
 	}
-	return closes
+	return all
 }
 
 // dayOrRevision says which fact of its key a difference is about.

@@ -270,8 +270,8 @@ func TestBecause(t *testing.T) {
 	for _, d := range r.Differences {
 		if d.Family == compare.FamilyBalance {
 			seen[d.Day] = true
-			if w := want[d.Day]; w != "" && strings.Join(r.because(d), "|") != w {
-				t.Errorf("%s: %q, want %q", d.Day, r.because(d), w)
+			if w := want[d.Day]; w != "" && strings.Join(r.reasons().because(d), "|") != w {
+				t.Errorf("%s: %q, want %q", d.Day, r.reasons().because(d), w)
 			}
 		}
 	}

@@ -170,13 +170,14 @@ type payloadView struct {
 
 // conflictViews are the listed conflicts, ambiguous and superseded, and how many were left out.
 func conflictViews(r *Report, limit int) (blocked, superseded []conflictView, more int) {
+	known := r.reasons()
 	shown, more := firstIndexed(r.Conflicts, limit)
 	for _, c := range shown {
 		v := conflictView{
 			Index: c.Index, Key: keyName(c.Value.Item, c.Value.Location), TxnID: plain(c.Value.TxnID), Revision: c.Value.Revision,
 			Canonical: c.Value.Payloads, Blocked: c.Value.State == Ambiguous,
 		}
-		if k, index := r.explanation(c.Value.Item, c.Value.Location); k != nil {
+		if k, index := known.of(c.Value.Item, c.Value.Location); k != nil {
 			v.Columns = payloadViews(k, fmt.Sprintf("/explanations/%d", index), c.Value)
 			v.Explained = len(v.Columns) > 0
 		}

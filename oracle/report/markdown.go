@@ -94,11 +94,12 @@ func (m *markdown) counts(r *Report) {
 
 // differences is the table of the listed differences, each with what explains it.
 func (m *markdown) differences(r *Report) {
+	known := r.reasons()
 	m.details(fmt.Sprintf("Differences (%d of %d listed)", len(r.Differences), r.Counts.Differences), len(r.Differences),
 		"| | fact | oracle | view | because |\n|---|---|---|---|---|\n", func(i int) string {
 			d := r.Differences[i]
 			var because []string
-			for _, reason := range r.because(d) {
+			for _, reason := range known.because(d) {
 				because = append(because, mdText(reason))
 			}
 			return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", mdText(string(d.Kind)+" "+string(d.Family)), mdText(subject(d)), mdText(value(d.Oracle)),
@@ -108,18 +109,19 @@ func (m *markdown) differences(r *Report) {
 
 // conflicts is the table of conflicts, with their payloads.
 func (m *markdown) conflicts(r *Report) {
+	known := r.reasons()
 	m.details(fmt.Sprintf("Conflicts (%d ambiguous, %d superseded)", r.Counts.AmbiguousConflicts, r.Counts.SupersededConflicts),
 		len(r.Conflicts), "| key | revision | state | payloads |\n|---|---|---|---|\n", func(i int) string {
 			c := r.Conflicts[i]
 			return fmt.Sprintf("| %s | %s | %s | %s |\n", mdText(keyName(c.Item, c.Location)),
-				mdText(fmt.Sprintf("%s@%d", plain(c.TxnID), c.Revision)), mdText(c.State), strings.Join(r.payloads(c), "<br>"))
+				mdText(fmt.Sprintf("%s@%d", plain(c.TxnID), c.Revision)), mdText(c.State), strings.Join(known.payloads(c), "<br>"))
 		})
 }
 
 // payloads are the contradicting payloads of a conflict, as Markdown.
-func (r *Report) payloads(c Conflict) []string {
+func (r reasons) payloads(c Conflict) []string {
 	var all []string
-	if k, _ := r.explanation(c.Item, c.Location); k != nil {
+	if k, _ := r.of(c.Item, c.Location); k != nil {
 		for _, reason := range shorten(revisionReasons(k, c.TxnID, c.Revision)) {
 			all = append(all, mdText(reason))
 		}

@@ -66,9 +66,10 @@ func writeDifferences(b *strings.Builder, r *Report) {
 		return
 	}
 	fmt.Fprintf(b, "differences (%d of %d listed):\n", len(r.Differences), r.Counts.Differences)
+	known := r.reasons()
 	for _, d := range r.Differences {
 		fmt.Fprintf(b, "  %s\n", differenceLine(d))
-		for _, reason := range r.because(d) {
+		for _, reason := range known.because(d) {
 			fmt.Fprintf(b, "    %s\n", reason)
 		}
 	}

@@ -31,9 +31,13 @@ func (v *run) explain(ctx context.Context, found *findings) {
 func (v *run) toExplain(found *findings) ([]explain.Name, map[explain.Name]map[string]bool) {
 	var names []explain.Name
 	focus := map[explain.Name]map[string]bool{}
+	configured := map[explain.Name]bool{} // a view may name other keys, and a rejection names none
+	for _, k := range v.applied.Namespace.Spec.StockKeys {
+		configured[explain.Name{Item: k.Item, Location: k.Location}] = true
+	}
 	add := func(name explain.Name, day string) {
 		if focus[name] == nil {
-			if v.options.Limit > 0 && len(names) >= v.options.Limit || !v.isConfigured(name) {
+			if v.options.Limit > 0 && len(names) >= v.options.Limit || !configured[name] {
 				return
 			}
 			names = append(names, name)
@@ -48,16 +52,6 @@ func (v *run) toExplain(found *findings) ([]explain.Name, map[explain.Name]map[s
 		add(explain.Name{Item: c.Item, Location: c.Location}, "")
 	}
 	return names, focus
-}
-
-// isConfigured says whether a key can have records at all: a view may name others, and a rejection names none.
-func (v *run) isConfigured(name explain.Name) bool {
-	for _, k := range v.applied.Namespace.Spec.StockKeys {
-		if k.Item == name.Item && k.Location == name.Location {
-			return true
-		}
-	}
-	return false
 }
 
 // derive collects the records of the keys, from the partitions that can hold them, and derives what follows.
