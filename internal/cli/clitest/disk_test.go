@@ -59,7 +59,7 @@ func TestDemoFilesCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	w := demoWorld(t)
 	w.demoPasses("--records", "50")
-	for _, name := range []string{"report.json", "env"} {
+	for _, name := range []string{"report.json", "report.html", "env"} {
 		path := filepath.Join(w.dir, "demo", name)
 		redirect(t, path)
 		w.fails(1, path+`: no space left on device`, "demo", "--data", "demo")

@@ -281,8 +281,11 @@ func (d *demo) timeout() time.Duration {
 	return judge.DefaultTimeout + time.Duration(min(d.published, 1_000_000_000))*time.Millisecond
 }
 
-// reportFile is where the report is kept in the folder.
-const reportFile = "report.json"
+// reportFile and pageFile are where the report is kept in the folder, for programs and for people.
+const (
+	reportFile = "report.json"
+	pageFile   = "report.html"
+)
 
 // verify runs verify --quiesce and keeps the report in the folder.
 func (d *demo) verify(ctx context.Context) error {
@@ -300,11 +303,16 @@ func (d *demo) verify(ctx context.Context) error {
 		return verify.Coded(err)
 	}
 	verify.Keep(ctx, deps, d.report)
-	file, err := os.Create(filepath.Join(d.options.folder, reportFile))
+	return errors.Join(d.write(reportFile, report.FormatJSON), d.write(pageFile, report.FormatHTML))
+}
+
+// write writes the report to a file of the folder.
+func (d *demo) write(name string, format report.Format) error {
+	file, err := os.Create(filepath.Join(d.options.folder, name))
 	if err != nil {
 		return fmt.Errorf("keep the report: %w", err)
 	}
-	return errors.Join(report.JSON(file, d.report), file.Close())
+	return errors.Join(report.Render(file, d.report, format, judge.DefaultLimit), file.Close())
 }
 
 // readAmendment finds SC02 in the output topic.

@@ -143,7 +143,7 @@ func (d *demo) tellNext(p *printer) {
 		p.line("    amendsctl demo%s --keep-running   servers and stages stay up; query, generate, verify", data)
 		p.line("    amendsctl demo%s --reset          a new history from the start", data)
 		p.line("")
-		p.line("  The full report is in %s.", filepath.Join(d.options.folder, reportFile))
+		p.line("  The full report is in %s, and for programs in %s.", filepath.Join(d.options.folder, pageFile), reportFile)
 	}
 	p.line("  In a clone, amendsctl is: go run ./cmd/amendsctl")
 }
