@@ -3,6 +3,8 @@ package verify_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -126,23 +128,41 @@ func TestS10LateAnswers(t *testing.T) {
 	w.verify(report.Pass)
 }
 
-// TestR23ReadOnlyRoleOfTheDocs is in the reference page's words: these rights and no others are what a judge needs.
-func TestR23VerifierRole(t *testing.T) {
+// TestR23RolesOfTheDocs runs the statements of the reference page: the judge's role may judge and nothing else, the
+// verifier's also keeps writers out. Neither may read what the worker computed.
+func TestR23RolesOfTheDocs(t *testing.T) {
 	w := newWorld(t)
 	w.demo()
-	role := fmt.Sprintf("verifier_%d", time.Now().UnixNano())
-	w.exec(`CREATE ROLE ` + role + ` LOGIN`)
-	t.Cleanup(func() { w.exec(`DROP OWNED BY ` + role + `; DROP ROLE ` + role) })
-	w.exec(strings.ReplaceAll(`GRANT USAGE ON SCHEMA amends, amends_shop, amends_shop_view TO ROLE;
-		GRANT SELECT ON ALL TABLES IN SCHEMA amends, amends_shop, amends_shop_view TO ROLE;
-		GRANT INSERT, UPDATE ON amends.writer_lease TO ROLE`, "ROLE", role))
+	page, err := os.ReadFile("../../docs/reference/verify.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	suffix := fmt.Sprintf("_%d", time.Now().UnixNano())
+	judge, verifier := "amends_judge"+suffix, "amends_verifier"+suffix
+	statements := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(statements) != 2 {
+		t.Fatalf("%d blocks of statements", len(statements))
+	}
+	t.Cleanup(func() { w.exec(`DROP OWNED BY ` + verifier + `, ` + judge + `; DROP ROLE ` + verifier + `, ` + judge) })
+	for _, block := range statements {
+		w.exec(strings.NewReplacer("amends_judge", judge, "amends_verifier", verifier).Replace(block[1]))
+	}
 	config, err := pgx.ParseConfig(w.url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.stateURL = fmt.Sprintf("host=%s port=%d dbname=%s user=%s", config.Host, config.Port, config.Database, role)
-	w.viewURL = w.stateURL
-	if r := w.verify(report.Pass); !strings.Contains(r.Checks[0].Text, "held by this run") {
-		t.Errorf("%+v", r.Checks)
+	for role, want := range map[string]string{judge: "this run only looks at it", verifier: "held by this run"} {
+		w.stateURL = fmt.Sprintf("host=%s port=%d dbname=%s user=%s", config.Host, config.Port, config.Database, role)
+		w.viewURL = w.stateURL
+		if r := w.verify(report.Pass); r.WritersExcludedBy != boundary.ByLease || !strings.Contains(r.Checks[0].Text, want) {
+			t.Errorf("%s: %+v", role, r.Checks)
+		}
+		for _, table := range []string{"authority", "day_state", "evidence"} {
+			w.exec(`SET ROLE ` + role)
+			if _, err := w.db.Exec(t.Context(), `SELECT FROM amends_shop.`+table); err == nil {
+				t.Errorf("%s reads %s", role, table)
+			}
+			w.exec(`RESET ROLE`)
+		}
 	}
 }
