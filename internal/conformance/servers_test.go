@@ -89,11 +89,11 @@ func TestPipeline(t *testing.T) {
 }
 
 // TestRealBroker runs the scenarios in which the broker takes part in the fault on Apache Kafka, where no double counts:
-// crashes, lost answers, zombies and invalid boundaries.
+// crashes, lost answers, zombies, lost history and invalid boundaries.
 func TestRealBroker(t *testing.T) {
 	url, cluster := pg.New(t), kafkatest.Real(t)
 	variants(t, func(t *testing.T, s *conformance.Scenario, v *conformance.Variant) {
-		if !slices.Contains([]string{"SC18", "SC19", "SC20", "SC21", "SC25"}, s.ID) {
+		if !slices.Contains([]string{"SC18", "SC19", "SC20", "SC21", "SC23", "SC25"}, s.ID) {
 			return
 		}
 		t.Parallel()
