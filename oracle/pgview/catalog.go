@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/verify"
 )
@@ -29,7 +28,6 @@ func (d *DB) Applied(ctx context.Context, name string) (*verify.Applied, error) 
 			return err
 		}
 		if identity.Unfinished != "" {
-			mark.Hit("S11 unfinished namespace not judged")
 			return fmt.Errorf("%w: namespace %s is unfinished: %s; run that command again to finish it, or delete the namespace",
 				verify.ErrRefused, name, identity.Unfinished)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/jackc/pgx/v5"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/internal/testkit/pg"
 	"amends.dev/amends/manifests"
 )
@@ -254,6 +255,7 @@ func TestExplainConnections(t *testing.T) {
 
 // TestUnfinishedNamespace: what is not finished cannot be loaded for use, by anything but what finishes it (S11).
 func TestUnfinishedNamespace(t *testing.T) {
+	mark.Expect(t, "S11 unfinished namespace refused")
 	c, _ := catalog(t)
 	record(t, c, parsed(t, "twin", "twin.out"))
 	if _, err := c.Load(t.Context(), "twin"); err != nil {

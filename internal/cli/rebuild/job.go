@@ -80,6 +80,9 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 
 // through is H: as an interrupted rebuild fixed it, or the end of the snapshot, or that of the topic.
 func (j *job) through(t *target, log *journal) ([]int64, error) {
+	if t.live {
+		return log.through, nil
+	}
 	through := t.stables
 	if t.snapshot != nil {
 		through = t.snapshot.Meta().Ends

@@ -47,6 +47,9 @@ func (j *job) look(ctx context.Context) (*target, error) {
 	if i := slices.IndexFunc(entries, func(e postgres.Entry) bool { return e.Name == j.into }); i >= 0 {
 		t.begun, t.live = true, entries[i].Unfinished == ""
 	}
+	if t.live { // refused, or all that is left is to close its operation
+		return t, nil
+	}
 	if err := j.plan(ctx, t); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,177 @@
+package rebuild_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/root"
+	"amends.dev/amends/internal/exit"
+	"amends.dev/amends/internal/mark"
+	kafkatest "amends.dev/amends/internal/testkit/kafka"
+	"amends.dev/amends/internal/testkit/pg"
+	"amends.dev/amends/stages/postgres"
+)
+
+// world is an applied namespace called shop with a short history.
+type world struct {
+	t       *testing.T
+	cluster *kafkatest.Cluster
+	url     string
+	dir     string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, cluster: kafkatest.Fake(t), url: pg.New(t), dir: t.TempDir()}
+	w.must("apply", "--yes", w.manifest("shop", 60))
+	w.must("generate", "--count", "100")
+	return w
+}
+
+// manifest writes the manifest of a namespace over shop's source topic, with a threshold.
+func (w *world) manifest(name string, threshold int) string {
+	w.t.Helper()
+	path := filepath.Join(w.dir, fmt.Sprintf("%s-%d.yaml", name, threshold))
+	text := fmt.Sprintf(`apiVersion: amends.dev/v1
+kind: Namespace
+metadata: {name: %[1]s}
+spec:
+  ledgerOrigin: "2026-01-01T00:00:00Z"
+  source: {topic: in, partitions: 2}
+  output: {topic: %[1]s.out, partitions: 1}
+  stockKeys:
+    - {item: widget, location: berlin, openingBalance: 100, reorderThreshold: %[2]d}
+    - {item: gadget, location: paris, openingBalance: 50, reorderThreshold: 20}
+`, name, threshold)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// ctl runs the program.
+func (w *world) ctl(args ...string) (exit.Code, string, string) {
+	w.t.Helper()
+	env := map[string]string{"AMENDS_DATABASE_URL": w.url, "AMENDS_BROKERS": strings.Join(w.cluster.Seeds, ",")}
+	var out, errs bytes.Buffer
+	a := &app.App{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(name string) string { return env[name] }, Now: time.Now}
+	code := root.Main(a, args)
+	return code, out.String(), errs.String()
+}
+
+func (w *world) must(args ...string) string {
+	w.t.Helper()
+	code, stdout, stderr := w.ctl(args...)
+	if code != exit.OK {
+		w.t.Fatalf("%v ended with %d: %s", args, code, stderr)
+	}
+	return stdout
+}
+
+func (w *world) refused(pattern string, args ...string) {
+	w.t.Helper()
+	code, _, stderr := w.ctl(args...)
+	if code != exit.Refused || !regexp.MustCompile(pattern).MatchString(stderr) {
+		w.t.Fatalf("%v ended with %d: %s; want 5 and %s", args, code, stderr, pattern)
+	}
+}
+
+// unfinish makes a namespace as a rebuild leaves it that was killed before its end.
+func (w *world) unfinish(name string) {
+	w.t.Helper()
+	pool, err := postgres.Connect(w.t.Context(), postgres.Options{URL: w.url, Schema: postgres.CatalogSchema})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(w.t.Context(), `UPDATE namespace SET unfinished = 'amendsctl rebuild' WHERE name = $1`, name); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestR02Configurations: a manifest of the same business configuration is rebuilt, another one only as an experiment.
+func TestR02Configurations(t *testing.T) {
+	mark.Expect(t, "R02 rebuild under another configuration refused")
+	w := newWorld(t)
+	w.must("rebuild", "-n", "shop", "--into", "same", "-f", w.manifest("same", 60), "--mode", "bulk")
+	other := []string{"rebuild", "-n", "shop", "--into", "other", "-f", w.manifest("other", 61), "--mode", "bulk"}
+	w.refused(`business digest .*; give --experiment`, other...)
+	if out := w.must(append(other, "--experiment")...); !strings.Contains(out, "an experiment under another configuration") {
+		t.Errorf("not labelled: %s", out)
+	}
+	if code, _, _ := w.ctl("rebuild", "-n", "shop", "--into", "third", "-f", w.manifest("other", 61), "--experiment"); code != exit.Usage {
+		t.Errorf("--into another name than the manifest's: exit code %d", code)
+	}
+}
+
+// TestS11Targets: a live namespace is no target; an unfinished one is, for the same rebuild alone, and only while the old
+// namespace knows of it.
+func TestS11Targets(t *testing.T) {
+	mark.Expect(t, "S11 live target refused")
+	mark.Expect(t, "S11 another rebuild is open")
+	w := newWorld(t)
+	dataset := filepath.Join(w.dir, "dataset")
+	args := []string{"rebuild", "-n", "shop", "--into", "fresh", "--mode", "bulk", "--dataset", dataset}
+	w.must(args...)
+	w.refused(`namespace fresh is applied already`, args...)
+	w.unfinish("fresh")
+	w.refused(`unfinished, but shop has no record`, args...)
+	w.must("apply", "--yes", w.manifest("other", 60))
+	w.refused(`namespace other is applied already`, "rebuild", "-n", "shop", "--into", "other")
+	// A rebuild that ends in an error before its end, and is asked for again otherwise, and then as before.
+	pool, err := postgres.Connect(t.Context(), postgres.Options{URL: w.url, Schema: postgres.CatalogSchema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	const guard = `CREATE FUNCTION amends.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$;
+		CREATE TRIGGER refuse BEFORE UPDATE ON amends.namespace FOR EACH ROW EXECUTE FUNCTION amends.refuse()`
+	if _, err := pool.Exec(t.Context(), guard); err != nil {
+		t.Fatal(err)
+	}
+	late := []string{"rebuild", "-n", "shop", "--into", "late", "--mode", "bulk"}
+	if code, _, stderr := w.ctl(late...); code != exit.Error || !strings.Contains(stderr, "not now") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if _, err := pool.Exec(t.Context(), `DROP TRIGGER refuse ON amends.namespace`); err != nil {
+		t.Fatal(err)
+	}
+	w.refused(`is unfinished: amendsctl rebuild -n shop --into late --mode bulk through`, "verify", "--quiesce", "-n", "late")
+	w.refused(`another rebuild into late was begun and not finished, with other options`, "rebuild", "-n", "shop", "--into", "late")
+	if out := w.must(late...); !strings.Contains(out, "an interrupted rebuild finished") {
+		t.Errorf("not resumed: %s", out)
+	}
+}
+
+// TestB006LostHistory: the plan refuses what has lost its beginning.
+func TestB006LostHistory(t *testing.T) {
+	mark.Expect(t, "B006 rebuild refused by the plan")
+	w := newWorld(t)
+	w.must("rebuild", "-n", "shop", "--into", "twin", "--mode", "bulk")
+	w.cluster.DeleteRecords(t, "in", 0, 1)
+	w.refused(`has lost the beginning of its history`, "rebuild", "-n", "shop", "--into", "fresh", "--mode", "bulk")
+}
+
+// TestFromSnapshot: a snapshot of this history is as good as the topic, its end is H; one of another topic is refused, and so
+// is a dataset of another history.
+func TestFromSnapshot(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	snapshot, foreign, dataset := filepath.Join(w.dir, "snapshot"), filepath.Join(w.dir, "foreign"), filepath.Join(w.dir, "dataset")
+	w.must("export", "-n", "shop", "--out", snapshot)
+	other.must("export", "-n", "shop", "--out", foreign)
+	w.must("rebuild", "-n", "shop", "--into", "fresh", "--mode", "bulk", "--from", snapshot, "--dataset", dataset)
+	w.refused(`not the beginning of topic ID`, "rebuild", "-n", "shop", "--into", "second", "--mode", "bulk", "--from", foreign)
+	w.must("generate", "-n", "shop", "--count", "10", "--seed", "9")
+	w.refused(`there is something in the folder already`, "rebuild", "-n", "shop", "--into", "third", "--mode", "bulk", "--dataset", dataset)
+	out := w.must("rebuild", "-n", "shop", "--into", "fourth", "--mode", "bulk", "--from", snapshot, "--dataset", dataset, "-o", "json")
+	if strings.Contains(out, `"derive"`) {
+		t.Errorf("a dataset that is there was derived again: %s", out)
+	}
+}
