@@ -116,6 +116,10 @@ func text(t *testing.T, k judge.Key) string {
 // TestFailures have their exit code and say what is wrong.
 func TestFailures(t *testing.T) {
 	manifest, records := tutorial+"manifest.yaml", tutorial+"amended.jsonl"
+	other := filepath.Join(t.TempDir(), "other.jsonl")
+	if err := os.WriteFile(other, []byte(`{"topic":"another","partition":0,"offset":0,"key":null,"payload":null}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		code exit.Code
@@ -130,6 +134,7 @@ func TestFailures(t *testing.T) {
 		{[]string{"key", "widget", "berlin", "--manifest", manifest, "--records", records, "--day", "2026-02-30"}, exit.Usage, "YYYY-MM-DD"},
 		{[]string{"key", "widget", "rome", "--manifest", manifest, "--records", records}, exit.Usage, "widget/rome"},
 		{[]string{"key", "widget", "berlin", "--manifest", records, "--records", records}, exit.ManifestInvalid, "amended.jsonl"},
+		{[]string{"key", "widget", "berlin", "--manifest", manifest, "--records", other}, exit.Error, "of topic \"another\""},
 		{[]string{"key", "widget", "berlin", "--manifest", manifest, "--records", "gone.jsonl"}, exit.Error, "gone.jsonl"},
 		{[]string{"key", "widget", "berlin", "--manifest", manifest, "--records", t.TempDir()}, exit.Error, "snapshot"},
 		{[]string{"key", "widget", "berlin", "--manifest", manifest, "--records", manifest}, exit.Error, "manifest.yaml:1"},

@@ -29,7 +29,7 @@ func (f *flags) fromFile(ctx context.Context, a *app.App, name explain.Name) (ex
 	if err != nil {
 		return explain.Document{}, err
 	}
-	source, history, err := open(a, f.records)
+	source, history, err := open(a, ns.Spec.Source.Topic, f.records)
 	if err != nil {
 		return explain.Document{}, err
 	}
@@ -61,20 +61,20 @@ func observe(ctx context.Context, collector *explain.Collector, history engine.H
 	return n, nil
 }
 
-// open opens a snapshot folder or a record file, - for stdin. Of a snapshot the raw records are read: the typed columns
+// open opens a snapshot folder or a record file of the topic, - for stdin. Of a snapshot the raw records are read: the typed columns
 // are the judgement of a decoder.
-func open(a *app.App, path string) (explain.Source, engine.History, error) {
+func open(a *app.App, topic, path string) (explain.Source, engine.History, error) {
 	source := explain.Source{Name: path, From: []int64{}, Through: []int64{}}
 	if path == "-" {
 		source.Name = "stdin"
-		return source, lines(recordfile.Read("stdin", a.Stdin)), nil
+		return source, lines(recordfile.OfTopic(recordfile.Read("stdin", a.Stdin), topic)), nil
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return source, nil, fmt.Errorf("read records: %w", err)
 	case !info.IsDir():
-		return source, lines(recordfile.ReadFile(path)), nil
+		return source, lines(recordfile.OfTopic(recordfile.ReadFile(path), topic)), nil
 	}
 	s, err := snapshot.Open(path)
 	if err != nil {
