@@ -13,6 +13,9 @@ import (
 
 	"amends.dev/amends/internal/submission"
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
+	"amends.dev/amends/stages/owner"
+	ownerpg "amends.dev/amends/stages/owner/postgres"
+	"amends.dev/amends/stages/postgres"
 )
 
 // measure is how long each rate is measured; 0, the default, leaves TestRates out.
@@ -29,15 +32,18 @@ func TestRates(t *testing.T) {
 	b := newBed(t, &broker.Cluster)
 	spawn(t, b.plan())
 	b.ready()
-	floor := b.floor(t)
-	t.Logf("Postgres, 50 connections, one row of 400 bytes a commit: %d commits in %s", floor, *measure)
+	single := b.single(t)
+	t.Logf("Postgres, 50 connections, one row of 400 bytes a commit: %d commits in %s", single, *measure)
+	floor := b.groups(t)
+	t.Logf("the owner store's rows of 50 requests a commit, one connection: %d requests, %.2f of that", floor, float64(floor)/float64(single))
 	for _, level := range []string{"none", "stored", "published"} {
 		count, all := b.rate(t, level)
-		t.Logf("%s: %d requests, ratio %.2f; p50 %s, p99 %s", level, count, float64(count)/float64(floor), quantile(all, 50), quantile(all, 99))
+		t.Logf("%s: %d requests, %.2f of the group commits, %.2f of the single ones; p50 %s, p99 %s", level, count,
+			float64(count)/float64(floor), float64(count)/float64(single), quantile(all, 50), quantile(all, 99))
 		b.drained()
 	}
-	again := b.floor(t)
-	t.Logf("Postgres again: %d commits, %.2f of the first time", again, float64(again)/float64(floor))
+	again := b.groups(t)
+	t.Logf("group commits again: %.2f of the first time", float64(again)/float64(floor))
 }
 
 // parallel is the number of connections and of clients.
@@ -70,8 +76,36 @@ func during(t *testing.T, f func(ctx context.Context, worker, n int) error) (int
 	return int64(len(all)), all
 }
 
-// floor is the rate of plain commits.
-func (b *bed) floor(t *testing.T) int64 {
+// groups is the rate at which the owner store alone makes requests durable, 50 in each commit: what the intake cannot
+// exceed with 50 clients and one connection.
+func (b *bed) groups(t *testing.T) int64 {
+	t.Helper()
+	pool, err := postgres.Connect(t.Context(), postgres.Options{URL: b.url, Schema: b.ns.StateSchema(), MaxConns: 2})
+	b.must(err)
+	defer pool.Close()
+	store := ownerpg.New(pool)
+	run := time.Now().UnixNano()
+	count := int64(0)
+	for end := time.Now().Add(*measure); time.Now().Before(end); {
+		var units []owner.Commit
+		for range parallel {
+			count++
+			name := fmt.Sprintf("floor/%d/%d", run, count)
+			value := owner.Payload{SchemaVersion: 1, CodecVersion: 1, Bytes: make([]byte, 400)}
+			units = append(units, owner.Commit{
+				OwnerID: name, Create: &owner.Config{Mode: owner.EventHistory}, Inbox: owner.Inbox{ID: "request", Fingerprint: make([]byte, 32)},
+				Append: []owner.Payload{value}, Effects: []owner.Effect{{ID: name, Payload: value}},
+			})
+		}
+		if _, err := store.Commit(t.Context(), units...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return count
+}
+
+// single is the rate of plain commits of one row.
+func (b *bed) single(t *testing.T) int64 {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(b.url)
 	b.must(err)
@@ -79,11 +113,11 @@ func (b *bed) floor(t *testing.T) int64 {
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	b.must(err)
 	defer pool.Close()
-	_, err = pool.Exec(t.Context(), `CREATE TABLE IF NOT EXISTS public.floor (id bigserial PRIMARY KEY, bytes bytea NOT NULL)`)
+	_, err = pool.Exec(t.Context(), `CREATE TABLE IF NOT EXISTS public.single (id bigserial PRIMARY KEY, bytes bytea NOT NULL)`)
 	b.must(err)
 	row := make([]byte, 400)
 	count, _ := during(t, func(ctx context.Context, _, _ int) error {
-		_, err := pool.Exec(ctx, `INSERT INTO public.floor (bytes) VALUES ($1)`, row)
+		_, err := pool.Exec(ctx, `INSERT INTO public.single (bytes) VALUES ($1)`, row)
 		return err
 	})
 	return count

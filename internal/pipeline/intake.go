@@ -215,10 +215,21 @@ func (s *IntakeServer) drain(ctx context.Context) (run.Task, error) {
 	if err != nil {
 		return run.Task{}, err
 	}
+	partitions, row := s.options.Applied.Namespace.Spec.Source.Partitions, int32(0)
 	step := func(ctx context.Context) (bool, time.Time, error) {
-		return r.StepAlone(ctx, func(e *relay.PartitionError) {
+		progress, wake, err := r.StepAlone(ctx, func(e *relay.PartitionError) {
 			log.Warn("publication failed", "partition", e.Partition, "error", e.Err)
 		})
+		if row++; !progress || err != nil || row < partitions {
+			return progress, wake, err
+		}
+		// All partitions had their turn. While requests wait to be kept, the next round is a larger one: each of its
+		// transactions costs them theirs.
+		row = 0
+		if kept, _ := s.intake.Waiting(); kept > 0 {
+			return false, time.Now().Add(drainPause), nil
+		}
+		return true, wake, nil
 	}
 	return run.Task{Stage: drainStage, Step: step}, nil
 }
@@ -229,6 +240,8 @@ const (
 	// drainIdle and drainStandby are its pauses where nothing is pending, and without the lease.
 	drainIdle    = 20 * time.Millisecond
 	drainStandby = 100 * time.Millisecond
+	// drainPause is its pause between two rounds under load.
+	drainPause = 200 * time.Millisecond
 )
 
 // targets connects to the topics for decisions.

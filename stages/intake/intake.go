@@ -111,6 +111,7 @@ func New(options Options) (*Intake, error) {
 	i := &Intake{options: o}
 	i.keeper = &keeper{options: &i.options, gate: &i.gate}
 	i.commits = newQueue(o.Queue, o.Batch, i.commit, i.probe)
+	i.commits.gather = i.gather
 	i.directs = newQueue(o.Queue, o.Batch, i.publish, func(context.Context) error { return nil })
 	i.delivery = &deliverer{intake: i}
 	return i, nil
@@ -206,6 +207,23 @@ func (i *Intake) commit(ctx context.Context, group []owner.Commit) ([]owner.Resu
 			return nil, errors.Join(err, sleepErr)
 		}
 		pause = min(2*pause, time.Second)
+	}
+}
+
+// The pace of gathering a group.
+const (
+	gatherMost = 2 * time.Millisecond
+	gatherStep = 200 * time.Microsecond
+)
+
+// gather waits a little while some of the requests being performed are not in the group yet: one commit of many costs
+// little more than one of a few. A request that is alone does not wait.
+func (i *Intake) gather(ctx context.Context, have func() int) {
+	for waited := time.Duration(0); waited < gatherMost; waited += gatherStep {
+		_, inside, _, _ := i.gate.state()
+		if have() >= min(inside, i.options.Batch) || i.options.Clock.Sleep(ctx, gatherStep) != nil {
+			return
+		}
 	}
 }
 
