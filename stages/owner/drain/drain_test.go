@@ -435,3 +435,58 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
+
+// readings counts the looks for pending effects.
+type readings struct {
+	owner.Store
+	n int
+}
+
+func (r *readings) Pending(ctx context.Context, prefix string, limit int) ([]owner.Pending, error) {
+	r.n++
+	return r.Store.Pending(ctx, prefix, limit)
+}
+
+// TestReadings: however many source partitions there are, one look says that nothing is pending; what is pending of each is
+// found where others fill the window, or stand before it.
+func TestReadings(t *testing.T) {
+	store, log, lease := &readings{Store: memory.New()}, viewtest.NewLog(), term(1)
+	o, err := drain.New(drain.Options{
+		Store: store, Lease: lease.lease(), Prefixes: prefixes, Message: message, Acknowledged: published, Window: 3,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := func() (ends []int64) {
+		t.Helper()
+		positions, err := o.Positions(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range positions {
+			ends = append(ends, p.End-p.Sent)
+		}
+		return ends
+	}
+	if got := ends(); store.n != 1 || got[0]+got[1] != 0 {
+		t.Errorf("%d looks, %v pending", store.n, got)
+	}
+	all := acceptAll(t, store, 0, messages(5))
+	all = append(all, acceptAll(t, store, 1, messages(2))...)
+	if got := ends(); got[0] != 3 || got[1] != 2 {
+		t.Errorf("%v pending", got)
+	}
+	startOver(t, "p", o, log).drain(t)
+	receipted(t, store, log, all)
+	if diff := cmp.Diff([]int{1, 1, 1, 1, 1, 1, 1}, copies(t, log, all)); diff != "" {
+		t.Errorf("copies (-want +got):\n%s", diff)
+	}
+	_, foreign := accept(t, 0, "foreign", messages(1)[0]) // pending for somebody else, and first
+	foreign.Effects[0].ID = "publish/elsewhere"
+	commit(t, store, foreign)
+	_, unit := accept(t, 1, "late", messages(1)[0])
+	commit(t, store, unit)
+	if got := ends(); got[0] != 0 || got[1] != 1 {
+		t.Errorf("%v pending", got)
+	}
+}

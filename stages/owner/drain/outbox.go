@@ -58,7 +58,9 @@ type Outbox struct {
 	// superseded is a term that turned out to be another's to follow: the lease is not believed until it is a later one.
 	superseded int64
 	partitions []*partition
-	counts     Counts
+
+	countsMu sync.Mutex // guards counts, for readers that do not wait for the store
+	counts   Counts
 }
 
 var _ relay.Outbox = (*Outbox)(nil)
@@ -83,8 +85,8 @@ func New(options Options) (*Outbox, error) {
 
 // Counts returns the counts so far.
 func (o *Outbox) Counts() Counts {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.countsMu.Lock()
+	defer o.countsMu.Unlock()
 	return o.counts
 }
 
@@ -127,15 +129,11 @@ func (o *Outbox) Positions(ctx context.Context) ([]relay.Position, error) {
 	if err := o.settleOwed(ctx); err != nil {
 		return nil, err
 	}
+	if err := o.read(ctx); err != nil {
+		return nil, err
+	}
 	positions := make([]relay.Position, len(o.partitions))
 	for i, p := range o.partitions {
-		if len(p.window) == 0 {
-			pending, err := o.options.Store.Pending(ctx, o.options.Prefixes[i], o.options.Window)
-			if err != nil {
-				return nil, err
-			}
-			p.window = pending
-		}
 		positions[i] = relay.Position{
 			Partition: int32(i), Sent: p.sent, End: p.sent + int64(len(p.window)), Stopped: p.stopped,
 		}

@@ -1,6 +1,9 @@
 package drain
 
 import (
+	"context"
+	"strings"
+
 	"amends.dev/amends/stages/owner"
 	"amends.dev/amends/stages/relay"
 )
@@ -35,4 +38,62 @@ func (p *partition) advance(n int) {
 func (p *partition) restart() {
 	p.sent += int64(len(p.window))
 	p.window = nil
+}
+
+// read reads what is pending of the source partitions of which nothing is held: in one reading where that is all of them,
+// as it is while there is nothing to do.
+func (o *Outbox) read(ctx context.Context) error {
+	all := true
+	for _, p := range o.partitions {
+		all = all && len(p.window) == 0
+	}
+	if all {
+		complete, err := o.readAll(ctx)
+		if err != nil || complete {
+			return err
+		}
+	}
+	for i, p := range o.partitions {
+		if len(p.window) > 0 {
+			continue
+		}
+		pending, err := o.options.Store.Pending(ctx, o.options.Prefixes[i], o.options.Window)
+		if err != nil {
+			return err
+		}
+		p.window = pending
+	}
+	return nil
+}
+
+// readAll reads what is pending of all source partitions. It reports whether that was all there was.
+func (o *Outbox) readAll(ctx context.Context) (complete bool, err error) {
+	pending, err := o.options.Store.Pending(ctx, commonPrefix(o.options.Prefixes), o.options.Window)
+	if err != nil {
+		return false, err
+	}
+	complete = len(pending) < o.options.Window
+	for _, effect := range pending {
+		ours := false
+		for i, prefix := range o.options.Prefixes {
+			if strings.HasPrefix(effect.ID, prefix) {
+				o.partitions[i].window = append(o.partitions[i].window, effect)
+				ours = true
+				break
+			}
+		}
+		complete = complete && ours // others may hide what is ours
+	}
+	return complete, nil
+}
+
+// commonPrefix is what all texts begin with.
+func commonPrefix(texts []string) string {
+	common := texts[0]
+	for _, text := range texts[1:] {
+		for !strings.HasPrefix(text, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	return common
 }

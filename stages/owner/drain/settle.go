@@ -146,10 +146,12 @@ func (o *Outbox) record(ctx context.Context, p *partition) error {
 
 // done counts an effect that has its receipt.
 func (o *Outbox) done(p *partition, a acknowledged, count *int64) {
+	o.countsMu.Lock()
 	*count++
 	if p.handed[a.effect.ID] > 1 {
 		o.counts.Repeated++
 	}
+	o.countsMu.Unlock()
 	delete(p.handed, a.effect.ID)
 }
 
