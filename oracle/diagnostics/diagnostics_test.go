@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
 )
 
@@ -129,6 +130,7 @@ func TestFaultsAreNamed(t *testing.T) {
 
 // TestR24ExactAsASet: one too many, one too few, and one that differs in any field.
 func TestR24ExactAsASet(t *testing.T) {
+	mark.Expect(t, "R24 not the expected diagnostics")
 	found := whole().Entries
 	if missing, unexpected := Compare(found, found); len(missing)+len(unexpected) != 0 {
 		t.Fatalf("the undamaged twin: %v, %v", missing, unexpected)

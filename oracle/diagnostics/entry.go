@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"amends.dev/amends/internal/mark"
 )
 
 // Entry is one rejected record, or the first record of one of the payloads of a conflict.
@@ -56,6 +58,9 @@ func Compare(expected, found []Entry) (missing, unexpected []Entry) {
 		if _, ok := slices.BinarySearchFunc(expected, e, Order); !ok {
 			unexpected = append(unexpected, e)
 		}
+	}
+	if len(missing)+len(unexpected) > 0 {
+		mark.Hit("R24 not the expected diagnostics")
 	}
 	return missing, unexpected
 }
