@@ -11,6 +11,9 @@ func TestCorporaInPostgres(t *testing.T) {
 	t.Parallel()
 	url := pg.New(t)
 	for name, folder := range corpora(t) {
-		t.Run(name, func(t *testing.T) { passes(t, folder, Postgres(url, "conformance_"+name)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			passes(t, folder, Postgres(url, "conformance_"+name))
+		})
 	}
 }
