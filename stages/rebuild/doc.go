@@ -2,7 +2,7 @@
 // computed from the whole history become the rows from which the worker goes on, and envelopes are rendered from them as
 // the worker renders them. Nothing is decided here.
 //
-// What it upholds, on what its ports promise:
+// Invariants:
 //
 //   - rebuild.1: a partition is loaded in one transaction with its frontier H and a fresh epoch, or not at all.
 //   - rebuild.2: only an untouched partition is loaded; one that this rebuild loaded before is left as it is, so that an

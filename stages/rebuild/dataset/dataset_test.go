@@ -127,8 +127,8 @@ func load(t *testing.T, cfg *ledger.Config, dir string) (workertest.Tables, erro
 	return store.Tables(), err
 }
 
-// TestLoad is the undamaged twin of all below: what the rows become.
-func TestLoad(t *testing.T) {
+// TestR26Load is the undamaged twin of all below: what the rows become.
+func TestR26Load(t *testing.T) {
 	mark.Expect(t, "R26 blocked key loaded")
 	cfg := config(t)
 	tables, err := load(t, cfg, whole(cfg).write(t))
