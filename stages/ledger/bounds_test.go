@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"amends.dev/amends/manifests"
@@ -138,6 +139,42 @@ func TestR14RowsAreCounted(t *testing.T) {
 		}
 		if total += rows; batch.RowsTouched() != total {
 			t.Errorf("record %d: %d rows touched so far, want %d", i, batch.RowsTouched(), total)
+		}
+	}
+}
+
+// TestR05DepthOfEveryPlace: nesting of 64 is read and nesting of 65 is not, wherever in the record it stands: below a
+// known member, below an unknown one, below one of those, and below the stock key.
+func TestR05DepthOfEveryPlace(t *testing.T) {
+	for place, c := range map[string]struct {
+		before, after string
+		depth         int // that of what stands there
+		reason        ledger.Reason
+	}{
+		`{"qty":`:               {depth: 2, reason: ledger.ReasonMissingField},
+		`{"x":`:                 {depth: 2, reason: ledger.ReasonUnknownField},
+		`{"x":{"y":`:            {after: "}", depth: 3, reason: ledger.ReasonUnknownField},
+		`{"x":[{"y":`:           {after: "}]", depth: 4, reason: ledger.ReasonUnknownField},
+		`{"stock_key":{"item":`: {after: "}", depth: 3, reason: ledger.ReasonMissingField},
+		`{"stock_key":{"z":`:    {after: "}", depth: 3, reason: ledger.ReasonUnknownField},
+		``:                      {depth: 1, reason: ledger.ReasonWrongType},
+	} {
+		for _, brackets := range []string{"[]", "{}"} {
+			for depth, want := range map[int]ledger.Reason{64: c.reason, 65: ledger.ReasonInvalidJSON} {
+				n := depth - c.depth + 1
+				nested := strings.Repeat("[", n) + strings.Repeat("]", n)
+				if brackets == "{}" {
+					if place == "" {
+						continue // that is a record with an unknown member
+					}
+					nested = strings.Repeat(`{"k":`, n-1) + "{}" + strings.Repeat("}", n-1)
+				}
+				value := place + nested + c.after
+				if place != "" {
+					value += "}"
+				}
+				wantReason(t, config(keyA), value, want)
+			}
 		}
 	}
 }
