@@ -138,7 +138,7 @@ type columnReader struct {
 	offsets  []uint32
 	entries  [][]byte // of the dictionary
 	codes    map[string]int32
-	nulls    []uint32
+	rows     []uint32
 }
 
 // int32s are the values of an int32 column.
@@ -156,16 +156,18 @@ func (c *columnReader) strings() vectorized.Strings {
 
 // positions are the row numbers of the values that are present.
 func (c *columnReader) positions() []uint32 {
-	c.nulls = c.nulls[:0]
-	if c.present == 0 {
-		return c.nulls
+	c.rows = c.rows[:0]
+	if len(c.levels) == 0 { // none can be null
+		for row := range c.present {
+			c.rows = append(c.rows, uint32(row))
+		}
 	}
 	for row, level := range c.levels {
 		if level == 1 {
-			c.nulls = append(c.nulls, uint32(row))
+			c.rows = append(c.rows, uint32(row))
 		}
 	}
-	return c.nulls
+	return c.rows
 }
 
 // read collects the values of a column chunk.

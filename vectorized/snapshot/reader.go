@@ -120,13 +120,15 @@ func (o *opened) parse(size, rows int64, schema *parquet.Schema) error {
 	return checkCodecs(p.Metadata())
 }
 
-// checkCodecs refuses a compression that our writer does not use: parquet-go's LZ4 decoder doubles its buffer without
-// bound on bytes that are no LZ4, and running out of memory cannot be recovered from.
+// checkCodecs refuses compressions that cannot be read safely: parquet-go's LZ4 decoder doubles its buffer without bound
+// on bytes that are no LZ4, and running out of memory cannot be recovered from.
 func checkCodecs(metadata *format.FileMetaData) error {
 	for i := range metadata.RowGroups {
 		for j := range metadata.RowGroups[i].Columns {
-			if codec := metadata.RowGroups[i].Columns[j].MetaData.Codec; codec != format.Zstd {
-				return fmt.Errorf("row group %d, column %d is compressed with %v, not zstd", i, j, codec)
+			switch codec := metadata.RowGroups[i].Columns[j].MetaData.Codec; codec {
+			case format.Zstd, format.Snappy, format.Gzip, format.Uncompressed:
+			default:
+				return fmt.Errorf("row group %d, column %d is compressed with %v, not zstd, snappy or gzip", i, j, codec)
 			}
 		}
 	}

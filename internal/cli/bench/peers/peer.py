@@ -29,12 +29,12 @@ def emit(values):
 def revisions_of(read, epoch):
     """The distinct revisions with their payload, as SQL; engines differ in how they read files and times."""
     source = f"""
-        select k.key, s.txn_id, s.revision, s.kind, {epoch} as at, s.qty
+        select k.key, s.txn_id, s.revision, s.kind, {epoch} as instant, s.qty
         from {read} s join keys k on s.item = k.item and s.location = k.location
         where s.reject_reason is null"""
     revisions = f"""
-        select key, txn_id, revision, count(*) as n, min(kind) as kind, min(at) as at, min(qty) as qty,
-               (min(kind) <> max(kind) or min(at) <> max(at) or min(qty) <> max(qty)) as conflict
+        select key, txn_id, revision, count(*) as n, min(kind) as kind_, min(instant) as instant_, min(qty) as qty_,
+               (min(kind) <> max(kind) or min(instant) <> max(instant) or min(qty) <> max(qty)) as conflict
         from ({source}) r group by key, txn_id, revision"""
     return revisions
 
@@ -47,7 +47,7 @@ def duckdb():
     revisions = revisions_of(f"read_parquet('{FILES}')", "epoch_ns(s.valid_time)")
     db.execute(f"""
         create temp table authority as
-        select key, arg_max({{'kind': kind, 'at': at, 'qty': qty, 'conflict': conflict}}, revision) as top,
+        select key, arg_max({{'kind': kind_, 'instant': instant_, 'qty': qty_, 'conflict': conflict}}, revision) as top,
                sum(conflict::int) as conflicts, sum(n) as records, sum(if(conflict, 0, n - 1)) as dups
         from ({revisions}) v group by key, txn_id""")
     db.execute("create temp table status as select key, bool_or(top.conflict) as blocked from authority group by key")
@@ -55,7 +55,7 @@ def duckdb():
         create temp table closes as
         select key, day, reorderThreshold as level, moved,
                openingBalance + sum(moved) over (partition by key order by day) as close
-        from (select key, floor(top.at / {DAY}.0)::int as day, sum(top.qty) as moved
+        from (select key, floor(top.instant / {DAY}.0)::int as day, sum(top.qty) as moved
               from authority join status using (key)
               where not blocked and top.kind <> 'CANCEL' group by all) d join keys using (key)""")
     counts = db.execute(
@@ -83,17 +83,17 @@ def datafusion():
     keep("keys", "select cast(row_number() over () as int) as key, item, location, \"openingBalance\" as opening, \"reorderThreshold\" as level from given")
     revisions = revisions_of("source", "cast(s.valid_time as bigint)")
     keep("authority", f"""
-        select key, txn_id, last_value(kind order by revision) as kind, last_value(at order by revision) as at,
-               last_value(qty order by revision) as qty, last_value(conflict order by revision) as conflict,
+        select key, txn_id, last_value(kind_ order by revision) as kind, last_value(instant_ order by revision) as instant,
+               last_value(qty_ order by revision) as qty, last_value(conflict order by revision) as conflict,
                sum(case when conflict then 1 else 0 end) as conflicts, sum(n) as records,
                sum(case when conflict then 0 else n - 1 end) as dups
         from ({revisions}) v group by key, txn_id""")
     keep("status", "select key, bool_or(conflict) as blocked from authority group by key")
     keep("closes", f"""
         select d.key, day, k.level, moved, k.opening + sum(moved) over (partition by d.key order by day) as close
-        from (select a.key as key, cast(at / {DAY} as int) as day, sum(qty) as moved
+        from (select a.key as key, cast(instant / {DAY} as int) as day, sum(qty) as moved
               from authority a join status s on a.key = s.key
-              where not s.blocked and a.kind <> 'CANCEL' group by a.key, cast(at / {DAY} as int)) d
+              where not s.blocked and a.kind <> 'CANCEL' group by a.key, cast(instant / {DAY} as int)) d
         join keys k on d.key = k.key""")
 
     def row(query):
@@ -125,10 +125,10 @@ def polars():
         .select(
             "key", "txn_id", "revision", "qty",
             pl.col("kind").cast(pl.String).replace_strict({"NEW": 0, "AMEND": 1, "CANCEL": 2}, return_dtype=pl.Int8),
-            pl.col("valid_time").dt.timestamp("ns").alias("at"),
+            pl.col("valid_time").dt.timestamp("ns").alias("instant"),
         )
     )
-    payload = ("kind", "at", "qty")
+    payload = ("kind", "instant", "qty")
     revisions = (
         source.group_by("key", "txn_id", "revision")
         .agg(pl.len().alias("n"), *[pl.col(c).min() for c in payload], *[pl.col(c).max().alias(c + "_max") for c in payload])
@@ -150,7 +150,7 @@ def polars():
         authority.lazy()
         .filter(pl.col("kind") != 2)
         .join(status.lazy().filter("blocked"), on="key", how="anti")
-        .group_by("key", (pl.col("at") // DAY).cast(pl.Int64).alias("day"))
+        .group_by("key", (pl.col("instant") // DAY).cast(pl.Int64).alias("day"))
         .agg(pl.col("qty").sum().alias("moved"))
         .sort("key", "day")
         .with_columns(total=pl.col("moved").cum_sum().over("key"))
@@ -186,7 +186,7 @@ def clickhouse():
     revisions = revisions_of(f"file('{FILES}', Parquet, '{columns}')", "toUnixTimestamp64Nano(s.valid_time)")
     ask(f"""
         create table authority engine = Memory as
-        select key, argMax((kind, at, qty, conflict), revision) as top, sum(conflict) as conflicts, sum(n) as records,
+        select key, argMax((kind_, instant_, qty_, conflict), revision) as top, sum(conflict) as conflicts, sum(n) as records,
                sum(if(conflict, 0, n - 1)) as dups
         from ({revisions}) v group by key, txn_id""")
     ask("create table status engine = Memory as select key, max(top.4) as blocked from authority group by key")

@@ -1,0 +1,111 @@
+package snapshot
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"amends.dev/amends/manifests"
+	"amends.dev/amends/oracle/arrow"
+	"amends.dev/amends/oracle/oracletest"
+	"amends.dev/amends/oracle/projection"
+)
+
+// python is an interpreter with pyarrow, polars and duckdb. Without one the test is skipped, unless it is required.
+func python(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("AMENDS_TEST_PYTHON")
+	if path == "" {
+		path = "python3"
+	}
+	err := exec.Command(path, "-c", "import pyarrow, polars, duckdb").Run()
+	switch {
+	case err == nil:
+		return path
+	case strings.Contains(os.Getenv("AMENDS_TEST_REQUIRE"), "python"):
+		t.Fatalf("%s has no pyarrow, polars and duckdb: %v", path, err)
+	}
+	t.Skipf("%s has no pyarrow, polars and duckdb; name an interpreter that has in AMENDS_TEST_PYTHON: %v", path, err)
+	return ""
+}
+
+// TestB107OtherWriters rewrites the typed files of a history with rejected records, long transaction IDs and several row
+// groups by other Parquet writers, in the encodings that they may choose: the projection is the same, or the file is
+// refused by name and reason.
+func TestB107OtherWriters(t *testing.T) {
+	interpreter := python(t)
+	for writer, refusal := range map[string]string{
+		"pyarrow": "", "pyarrow-v1-pages": "", "pyarrow-delta": "", "pyarrow-dictionary": "", "shuffled": "", "polars": "",
+		"duckdb": "", "pyarrow-micros": "column valid_time has type", "pyarrow-lz4": "is compressed with LZ4",
+	} {
+		t.Run(writer, func(t *testing.T) {
+			sets := foreignSets(t)
+			arguments := []string{"testdata/rewrite.py", writer}
+			for _, s := range sets {
+				for _, f := range s.snapshot.files("part") {
+					arguments = append(arguments, filepath.Join(s.snapshot.dir, f.Name))
+				}
+			}
+			out, err := exec.Command(interpreter, arguments...).CombinedOutput() //nolint:gosec // the test's own files
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			for _, s := range sets {
+				s.index(t)
+				got, err := arrow.Engine{}.ComputeColumns(t.Context(), s.ns, open(t, s.snapshot.dir).Typed(), arrow.Options{})
+				switch {
+				case refusal != "":
+					if err == nil || !strings.Contains(err.Error(), refusal) || !strings.Contains(err.Error(), "part-") {
+						t.Errorf("%s: %v, want a refusal that says %q", s.name, err, refusal)
+					}
+				case err != nil:
+					t.Errorf("%s: %v", s.name, err)
+				default:
+					oracletest.Equal(t, s.name, got.Projection(), s.want)
+				}
+			}
+		})
+	}
+}
+
+// foreignSet is a snapshot whose typed files another writer rewrites.
+type foreignSet struct {
+	name     string
+	ns       *manifests.Namespace
+	snapshot *Snapshot
+	want     *projection.Projection
+}
+
+// foreignSets are a history of rejected records only, and all others there are.
+func foreignSets(t *testing.T) []foreignSet {
+	t.Helper()
+	ns, records := fixture(t)
+	all := []oracletest.History{{Name: "rejected", Namespace: ns, Records: records}}
+	all = append(all, oracletest.All(t)...)
+	var sets []foreignSet
+	for _, h := range all {
+		s := export(t, small, filepath.Join(t.TempDir(), "set"), h.Namespace, h.Records)
+		sets = append(sets, foreignSet{h.Name, h.Namespace, s, projections(t, h.Namespace, s)["reference"]})
+	}
+	return sets
+}
+
+// index makes snapshot.json agree with the files.
+func (s *foreignSet) index(t *testing.T) {
+	t.Helper()
+	x := s.snapshot.index
+	for i, f := range x.Files {
+		data, err := os.ReadFile(filepath.Join(s.snapshot.dir, f.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Files[i].SHA256 = digest(data)
+	}
+	text, err := x.render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(s.snapshot.dir, indexName), text)
+}
