@@ -42,9 +42,13 @@ type KeptTopic struct {
 
 // Delete deletes view, topics where asked for, processing state and catalog row, in this order: cut off anywhere, the row is
 // still there, every verb refuses the namespace, and deleting again finishes. An error wraps ErrInUse, and nothing was
-// changed, where stages run.
+// changed, where stages run; nor was it where the view is another one's or another build's.
 func Delete(ctx context.Context, d Deleting) (Deleted, error) {
 	done := Deleted{Namespace: d.Entry.Name, TopicsDeleted: []string{}, TopicsKept: []KeptTopic{}}
+	views := postgres.NewViews(d.ViewPool)
+	if _, err := views.Owns(ctx, d.Entry); err != nil {
+		return done, err
+	}
 	if err := d.unused(ctx); err != nil {
 		return done, err
 	}
@@ -56,7 +60,7 @@ func Delete(ctx context.Context, d Deleting) (Deleted, error) {
 	if err := d.unused(ctx); err != nil {
 		return done, errors.Join(err, d.Catalog.AbandonDeletion(ctx, d.Entry.Name, former))
 	}
-	if err := postgres.NewViews(d.ViewPool).Drop(ctx, d.Entry); err != nil {
+	if err := views.Drop(ctx, d.Entry); err != nil {
 		return done, err
 	}
 	if err := d.topics(ctx, &done); err != nil {

@@ -113,18 +113,23 @@ func (c *Catalog) remove(ctx context.Context, e Entry) error {
 	return commit(ctx, tx)
 }
 
-// Drop drops the view of a namespace, and does nothing where it is gone. An error wraps ErrForeignView where the schema is
-// none of this namespace's.
-func (v *Views) Drop(ctx context.Context, e Entry) error {
+// Owns reports whether a namespace's view is there. An error wraps ErrForeignView where its schema is none of this
+// namespace's, or is a *LayoutError where it is of another build.
+func (v *Views) Owns(ctx context.Context, e Entry) (bool, error) {
 	found, err := v.Describe(ctx, e.ViewSchema)
-	if err != nil {
+	switch {
+	case err != nil || found == nil:
+		return false, err
+	case found.Namespace != e.Name:
+		return false, fmt.Errorf("schema %s holds the view of %q: %w", e.ViewSchema, found.Namespace, ErrForeignView)
+	}
+	return true, nil
+}
+
+// Drop drops the view of a namespace, and does nothing where it is gone. Errors are those of Owns, or faults.
+func (v *Views) Drop(ctx context.Context, e Entry) error {
+	if there, err := v.Owns(ctx, e); err != nil || !there {
 		return err
-	}
-	if found == nil {
-		return nil
-	}
-	if found.Namespace != e.Name {
-		return fmt.Errorf("schema %s holds the view of %q: %w", e.ViewSchema, found.Namespace, ErrForeignView)
 	}
 	tx, err := v.pool.Begin(ctx)
 	if err == nil {

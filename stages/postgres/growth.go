@@ -12,8 +12,8 @@ import (
 //go:embed sql/delete/growth.sql
 var growthSQL string
 
-// countTimeout bounds counting the rows of one table; above it Postgres's estimate has to do.
-const countTimeout = 2 * time.Second
+// countTimeout bounds counting the rows of one table: a status is read often. Above it Postgres's estimate has to do.
+const countTimeout = 500 * time.Millisecond
 
 // Growth is how much of a database something takes that is never collected (S11).
 type Growth struct {

@@ -52,8 +52,9 @@ func NewList(a *app.App) *cobra.Command {
 		Use:     "namespaces",
 		Aliases: []string{"namespace"},
 		Short:   "List the applied namespaces",
-		Long: "namespaces prints a line for each namespace of the database: its topics, what built its state, when it was applied\n" +
-			"and whether it may be used. Finished says `ready`, or `experiment` for one under another business configuration.",
+		Long: "namespaces prints a line for each namespace of the database: its topics, what built it, when it was applied and its\n" +
+			"state: ready; experiment, under another business configuration than its original; or unfinished, which may not be\n" +
+			"used: a rebuild or a deletion was begun and not ended.",
 		Example: "  amendsctl get namespaces\n  amendsctl get namespaces -o json",
 		Args:    cobra.NoArgs,
 	}
