@@ -56,3 +56,15 @@ func TestSC13GapsAreNoRows(t *testing.T) {
 		`BalanceStated v1 05 70`, `BalanceStated v2 09 70`,
 	)
 }
+
+// TestS4CorrectedCopyIsAccepted: a rejected record that is published again, corrected, is judged as if the first had never
+// been; the rejection is kept.
+func TestS4CorrectedCopyIsAccepted(t *testing.T) {
+	var h history
+	h.reject(ledger.ReasonQtyOutOfRange)
+	h.add("a", 1, ledger.KindNew, 1, -10)
+	s := wantOutputs(t, config(keyA), &h, `BalanceStated v1 01 90`, `KeyStatusStated v1 []`)
+	if len(s.quarantine) != 1 || s.quarantine[0].Reason != ledger.ReasonQtyOutOfRange || s.quarantine[0].Offset != 0 {
+		t.Errorf("quarantine %+v", s.quarantine)
+	}
+}
