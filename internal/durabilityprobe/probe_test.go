@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -301,5 +302,21 @@ func TestUnreachable(t *testing.T) {
 	ts.Close()
 	if _, err := Run(t.Context(), Options{URL: ts.URL, Namespace: "shop", HTTP: http.DefaultClient, Run: "x"}, nil); err == nil {
 		t.Error("no error")
+	}
+}
+
+// TestReadmeListsTheChecks holds the page for other implementations to the checks.
+func TestReadmeListsTheChecks(t *testing.T) {
+	page, err := os.ReadFile("../../conformance/durability/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks() {
+		if !strings.Contains(string(page), "\n| "+c.id+" | ") {
+			t.Errorf("no row for %s", c.id)
+		}
+	}
+	if rows := strings.Count(string(page), "\n| ") - 1; rows != Count() {
+		t.Errorf("%d rows for %d checks", rows, Count())
 	}
 }
