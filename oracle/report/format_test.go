@@ -129,7 +129,7 @@ func TestJUnitShowsTheVerdict(t *testing.T) {
 		if s.Tests != len(s.Cases) || s.Tests != strings.Count(text, "<testcase") || s.Failures != failures || s.Errors != faults || s.Skipped != skipped {
 			t.Errorf("%s: the suite counts %d, %d, %d, %d; the document has %d cases, %d, %d, %d", name, s.Tests, s.Failures, s.Errors, s.Skipped, len(s.Cases), failures, faults, skipped)
 		}
-		if judged := r.Status != Error && r.Status != Incomplete; judged != (s.Errors == 0) || judged != (s.Skipped == 0) {
+		if judged := r.Status != Error && r.Status != Incomplete; judged != (s.Errors == 0) || r.compared() != (s.Skipped == 0) {
 			t.Errorf("%s: %s with %d errors and %d skipped", name, r.Status, s.Errors, s.Skipped)
 		}
 		if r.ExitCode != 0 && !strings.Contains(text, `type="`+string(r.Status)+`"`) && name != "stale" {
@@ -292,6 +292,22 @@ func TestRate(t *testing.T) {
 	}{{0, 5, ""}, {5, 0, ""}, {5, 1000, "5 records/s"}, {1_000_000, 333, "3003003 records/s"}} {
 		if got := rate(c.n, c.millis, "records"); got != c.want {
 			t.Errorf("rate(%d, %d) = %q, want %q", c.n, c.millis, got, c.want)
+		}
+	}
+}
+
+// TestSC25NoCleanCounts: where nothing was compared no format shows counts of differences, clean ones least of all; a
+// close outside 64 bits is an ERROR of a comparison that was made.
+func TestSC25NoCleanCounts(t *testing.T) {
+	shows := func(r *Report, f Format) bool {
+		text := rendered(t, r, f, 0)
+		return strings.Contains(text, "uncertified") && strings.Contains(text, "differences")
+	}
+	for _, f := range []Format{FormatText, FormatMarkdown, FormatHTML} {
+		for name, want := range map[string]bool{"pass": true, "overflow": true, "incomplete": false, "error": false} {
+			if got := shows(reports()[name], f); got != want {
+				t.Errorf("%s of %s: counts shown %t, want %t", f, name, got, want)
+			}
 		}
 	}
 }

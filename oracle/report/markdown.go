@@ -78,12 +78,12 @@ func (m *markdown) reasons(r *Report) {
 
 // counts is the table of all families.
 func (m *markdown) counts(r *Report) {
-	m.add("%d records, %d differences, %d rejections, %d ambiguous and %d superseded conflicts, %d keys BLOCKED\n\n",
-		r.Counts.Records, r.Counts.Differences, r.Counts.Rejections, r.Counts.AmbiguousConflicts, r.Counts.SupersededConflicts, r.Counts.BlockedKeys)
 	if !r.compared() {
-		m.add("Nothing was compared.\n\n")
+		m.add("Nothing was compared; %s known.\n\n", plural(r.Counts.AmbiguousConflicts, "ambiguous conflict is", "ambiguous conflicts are"))
 		return
 	}
+	m.add("%d records, %d differences, %d rejections, %d ambiguous and %d superseded conflicts, %d keys BLOCKED\n\n",
+		r.Counts.Records, r.Counts.Differences, r.Counts.Rejections, r.Counts.AmbiguousConflicts, r.Counts.SupersededConflicts, r.Counts.BlockedKeys)
 	m.add("| | oracle | view | equal | changed | missing | extra | uncertified |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, f := range families(r.Counts) {
 		t := f.tally

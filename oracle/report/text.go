@@ -44,6 +44,10 @@ func writeBasis(b *strings.Builder, r *Report) {
 // writeCounts writes the tallies of every family.
 func writeCounts(b *strings.Builder, r *Report) {
 	c := r.Counts
+	if !r.compared() {
+		fmt.Fprintf(b, "counts: nothing was compared; %s known\n", plural(c.AmbiguousConflicts, "ambiguous conflict is", "ambiguous conflicts are"))
+		return
+	}
 	fmt.Fprintf(b, "counts: %d records, %d differences, %d rejections, %d ambiguous and %d superseded conflicts, %d keys BLOCKED\n",
 		c.Records, c.Differences, c.Rejections, c.AmbiguousConflicts, c.SupersededConflicts, c.BlockedKeys)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
