@@ -35,8 +35,9 @@ type Decoder interface {
 
 // RawSource is a source history as raw records, in parts that can be read independently. It is safe for concurrent use.
 type RawSource interface {
-	// Parts and Load are as of Source.
+	// Parts are as of Source.
 	Parts() []Part
+	// Load is as of Source.
 	Load(ctx context.Context, i int, buffer []byte) (Loaded, []byte, error)
 	// NewDecoder returns a decoder for one goroutine.
 	NewDecoder() RawDecoder

@@ -2,6 +2,8 @@ package snapshot
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -57,6 +59,8 @@ type Index struct {
 	Raw bool `json:"raw"`
 	// Files are sorted by partition, then by offset, a typed file before its raw one.
 	Files []File `json:"files"`
+	// SHA256 is the digest of the text of snapshot.json in which these 64 digits are zeros.
+	SHA256 string `json:"sha256"`
 }
 
 // fileName is the name of the n-th file of a partition; kind is part or raw.
@@ -78,6 +82,9 @@ func parseIndex(data []byte) (*Index, error) {
 	if x.Version != Version {
 		return nil, fmt.Errorf("layout version %d, this build reads %d", x.Version, Version)
 	}
+	if signed := sign(data); !bytes.Equal(signed, data) {
+		return nil, errors.New("the file was changed: its own sha256 is not that of its text")
+	}
 	if err := x.Meta.check(); err != nil {
 		return nil, err
 	}
@@ -91,7 +98,23 @@ func (x *Index) render() ([]byte, error) {
 		return nil, err
 	}
 	b.WriteByte('\n')
-	return b.Bytes(), nil
+	return sign(b.Bytes()), nil
+}
+
+// own matches the digest of the text itself, its last member.
+var own = regexp.MustCompile(`"sha256":\s*"([0-9a-f]{64}|)"\s*\}\s*\z`)
+
+// sign returns the text of a snapshot.json with the digest that belongs to it. A text without the member is returned as it
+// is, with a byte more.
+func sign(text []byte) []byte {
+	at := own.FindSubmatchIndex(text)
+	if at == nil {
+		return append(bytes.Clone(text), 0)
+	}
+	zeroed := slices.Concat(text[:at[2]], bytes.Repeat([]byte("0"), 64), text[at[3]:])
+	sum := sha256.Sum256(zeroed)
+	hex.Encode(zeroed[at[2]:], sum[:])
+	return zeroed
 }
 
 // check looks for values that no export can have written.

@@ -145,7 +145,7 @@ func TestB102B103ParserDamage(t *testing.T) {
 			bad := append([]byte{}, good...)
 			bad[random.IntN(len(bad))] ^= 1 << random.IntN(8)
 			write(t, path, bad)
-			write(t, filepath.Join(d.dir, indexName), []byte(strings.Replace(string(index), digest(good), digest(bad), 1)))
+			write(t, filepath.Join(d.dir, indexName), sign([]byte(strings.Replace(string(index), digest(good), digest(bad), 1))))
 			err := d.readAll()
 			var fault *FileError
 			switch {
@@ -184,7 +184,7 @@ func TestRowsAreCounted(t *testing.T) {
 		if changed == string(index) {
 			t.Fatalf("%s is not in %s", old, index)
 		}
-		write(t, path, []byte(changed))
+		write(t, path, sign([]byte(changed)))
 		var fault *FileError
 		if err := d.readAll(); !errors.As(err, &fault) || !strings.HasSuffix(fault.File, ".parquet") {
 			t.Errorf("%s: %v", replacement, err)
@@ -220,11 +220,16 @@ func TestIndexIsStrict(t *testing.T) {
 		if changed == text {
 			t.Fatalf("%s changes nothing in\n%s", what, text)
 		}
-		write(t, path, []byte(changed))
+		write(t, path, sign([]byte(changed)))
 		var fault *FileError
 		if _, err := Open(d.dir); !errors.As(err, &fault) || fault.File != path {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+	write(t, path, []byte(strings.Replace(text, `"topicId"`, `"topicId" `, 1)))
+	var fault *FileError
+	if _, err := Open(d.dir); !errors.As(err, &fault) || !strings.Contains(err.Error(), "its own sha256") {
+		t.Errorf("a blank more: %v", err)
 	}
 	if _, err := Open(t.TempDir()); !errors.Is(err, ErrNone) {
 		t.Errorf("an empty folder: %v", err)
