@@ -34,6 +34,7 @@ func New(a *app.App) *cobra.Command {
 type flags struct {
 	namespace, records, day string
 	output                  string
+	limit                   int
 	manifest                *load.Flags
 	servers                 *connect.Flags
 }
@@ -58,6 +59,7 @@ func newKey(a *app.App) *cobra.Command {
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "applied namespace; needed where there is more than one")
 	cmd.Flags().StringVar(&f.records, "records", "", "snapshot folder or record file in place of servers, - for stdin; needs a manifest")
 	cmd.Flags().StringVar(&f.day, "day", "", "only this day, YYYY-MM-DD, and the transactions that ever moved stock on it")
+	cmd.Flags().IntVar(&f.limit, "limit", 0, "at most so many days, transactions, revisions and records of each, 0 for all; the rest is counted")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var err error
 		if f.output, err = cmd.Flags().GetString("output"); err != nil {
@@ -79,6 +81,8 @@ func (f *flags) check() error {
 		}
 	}
 	switch given := f.manifest.Given(nil); {
+	case f.limit < 0:
+		return fmt.Errorf("--limit %d is negative; 0 lists all", f.limit)
 	case f.records != "" && f.namespace != "":
 		return errors.New("-n names an applied namespace, --records needs no server; give one of them")
 	case f.records != "" && !given:
@@ -102,6 +106,7 @@ func (f *flags) run(ctx context.Context, a *app.App, name explain.Name) error {
 		return err
 	}
 	d = d.OnDay(f.day)
+	d.Key = d.Key.Limited(f.limit, map[string]bool{f.day: true})
 	if f.output == "json" {
 		err = explain.JSON(a.Stdout, d)
 	} else {

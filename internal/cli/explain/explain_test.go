@@ -57,6 +57,9 @@ func TestSources(t *testing.T) {
 	if day := document(t, "", "--records", tutorial+"amended.jsonl", "--day", "2026-01-02"); len(day.Key.Days) != 1 || day.Day != "2026-01-02" {
 		t.Errorf("%+v", day)
 	}
+	if few := document(t, "", "--records", tutorial+"amended.jsonl", "--limit", "2"); len(few.Key.Days) != 2 || few.Key.Omitted.Days != 1 || len(few.Key.Identities) != 2 {
+		t.Errorf("%+v", few)
+	}
 }
 
 // exported is the tutorial's history as a snapshot.
@@ -132,6 +135,7 @@ func TestFailures(t *testing.T) {
 		{[]string{"key", "widget", "berlin", "--manifest", manifest, "-n", "a"}, exit.Usage, "one of them"},
 		{[]string{"key", "widget", "berlin", "--manifest", "-", "--records", "-"}, exit.Usage, "stdin"},
 		{[]string{"key", "widget", "berlin", "--manifest", manifest, "--records", records, "--day", "2026-02-30"}, exit.Usage, "YYYY-MM-DD"},
+		{[]string{"key", "widget", "berlin", "--manifest", manifest, "--records", records, "--limit", "-1"}, exit.Usage, "negative"},
 		{[]string{"key", "widget", "rome", "--manifest", manifest, "--records", records}, exit.Usage, "widget/rome"},
 		{[]string{"key", "widget", "berlin", "--manifest", records, "--records", records}, exit.ManifestInvalid, "amended.jsonl"},
 		{[]string{"key", "widget", "berlin", "--manifest", manifest, "--records", other}, exit.Error, "of topic \"another\""},
