@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -133,7 +134,7 @@ func shown(t *rapid.T, dir string, c oracletest.Case) *projection.Projection {
 		p.Statuses = append(p.Statuses, row)
 	}
 	for partition := range c.Namespace.Spec.Source.Partitions {
-		part, err := parquet.ReadFile[derived.Quarantine](filepath.Join(dir, "quarantine-0000"+string(rune('0'+partition))+".parquet"))
+		part, err := parquet.ReadFile[derived.Quarantine](filepath.Join(dir, fmt.Sprintf("quarantine-%05d.parquet", partition)))
 		if err != nil {
 			t.Fatal(err)
 		}

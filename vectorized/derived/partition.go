@@ -57,8 +57,8 @@ func (p *Partition) Quarantine(row Quarantine) error { return p.quarantine.add(r
 func (p *Partition) Finish(accepted int64) error {
 	var files []File
 	var errs []error
-	finish := func(table Table, close func(Table, int32) (File, error)) {
-		file, err := close(table, p.partition)
+	finish := func(table Table, end func(Table, int32) (File, error)) {
+		file, err := end(table, p.partition)
 		files, errs = append(files, file), append(errs, err)
 	}
 	finish(TableAuthority, p.authority.finish)

@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,10 +63,12 @@ func (j *job) find(ctx context.Context, log operation.Log, t *target) (*journal,
 			found.id += fmt.Sprintf("/%d", n)
 		}
 		op, err := log.Find(ctx, found.id)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case op == nil && t.live, op != nil && t.live && !op.Done && !(has(op, stepFinished) && string(op.Request) == string(text)):
+		}
+		same := op != nil && bytes.Equal(op.Request, text)
+		switch {
+		case t.live && (op == nil || !op.Done && !(same && has(op, stepFinished))):
 			mark.Hit("S11 live target refused")
 			return nil, fmt.Errorf("%w: namespace %s is applied already; a rebuild needs a fresh one: choose another name", errRefused, j.into)
 		case op == nil && t.begun:
@@ -74,10 +77,10 @@ func (j *job) find(ctx context.Context, log operation.Log, t *target) (*journal,
 			return found, nil
 		case op.Done:
 			continue
-		case !t.begun && (has(op, stepCreated) || string(op.Request) != string(text)):
+		case !t.begun && (has(op, stepCreated) || !same):
 			found.stale = append(found.stale, found.id) // its namespace was deleted, or never made
 			continue
-		case string(op.Request) != string(text):
+		case !same:
 			mark.Hit("S11 another rebuild is open")
 			return nil, fmt.Errorf("%w: it was asked for %s", operation.ErrConflict, op.Request)
 		}
