@@ -88,13 +88,20 @@ func run(t testing.TB, url string, dark bool) (dom string, console []string) {
 	if dark {
 		scheme = "0"
 	}
+	profile, err := os.MkdirTemp("", "amends-chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A helper process may still write while it ends: what stays behind is no fault of the test.
+	defer func() { _ = os.RemoveAll(profile) }()
 	ctx, cancel := context.WithTimeout(t.Context(), loadTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, Path(t), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-		"--disable-background-networking", "--disable-extensions", "--enable-logging=stderr", "--user-data-dir="+t.TempDir(),
+		"--disable-background-networking", "--disable-extensions", "--enable-logging=stderr", "--user-data-dir="+profile,
 		"--blink-settings=preferredColorScheme="+scheme, "--virtual-time-budget=10000", "--dump-dom", url)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.WaitDelay = 10 * time.Second // helpers hold the streams open
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("run Chromium: %v\n%s", err, errs.String())
 	}
