@@ -65,17 +65,10 @@ func (v *run) acquireLease(ctx context.Context) error {
 // keepLease renews the lease until ctx ends. What fails is tried again: a lease that was lost shows at the recheck.
 func (v *run) keepLease(ctx context.Context, topic, name string) {
 	defer close(v.lease.done)
-	tick := time.NewTicker(LeaseTTL / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			bounded, cancel := context.WithTimeout(ctx, LeaseTTL/3)
-			_ = v.deps.Writers.Renew(bounded, topic, name, LeaseTTL)
-			cancel()
-		}
+	for v.deps.Clock.Sleep(ctx, LeaseTTL/3) == nil {
+		bounded, cancel := context.WithTimeout(ctx, LeaseTTL/3)
+		_ = v.deps.Writers.Renew(bounded, topic, name, LeaseTTL)
+		cancel()
 	}
 }
 

@@ -12,8 +12,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"amends.dev/amends/internal/mark"
+	kafkatest "amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/oracle/boundary"
+	"amends.dev/amends/oracle/pgview"
 	"amends.dev/amends/oracle/report"
+	"amends.dev/amends/oracle/verify"
 )
 
 // TestR22TheLeaseIsHeld: while a verification scans and compares nobody else gets the writer lease; afterwards it is free.
@@ -165,4 +168,60 @@ func TestR23RolesOfTheDocs(t *testing.T) {
 			w.exec(`RESET ROLE`)
 		}
 	}
+}
+
+// TestR22LeaseStatements: the judge's own SQL takes a lease that is free, expired or its own, each time under a new term,
+// leaves another's alone, and renews and releases what is its own alone.
+func TestR22LeaseStatements(t *testing.T) {
+	w := newWorld(t)
+	db, err := pgview.Open(t.Context(), w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	step := func(err error, held bool, holder string, term int64) {
+		t.Helper()
+		lease, readErr := db.Lease(t.Context(), "topic")
+		if err != nil || readErr != nil || lease != (boundary.Lease{Held: held, Holder: holder, Term: term}) {
+			t.Fatalf("%+v, %v, %v; want held %v by %s, term %d", lease, err, readErr, held, holder, term)
+		}
+	}
+	ctx := t.Context()
+	step(db.Acquire(ctx, "topic", "a", time.Hour), true, "a", 1)
+	step(db.Acquire(ctx, "topic", "b", time.Hour), true, "a", 1)
+	step(db.Renew(ctx, "topic", "b", time.Hour), true, "a", 1)
+	step(db.Release(ctx, "topic", "b"), true, "a", 1)
+	step(db.Acquire(ctx, "topic", "a", time.Hour), true, "a", 2)
+	step(db.Release(ctx, "topic", "a"), false, "a", 2)
+	step(db.Renew(ctx, "topic", "a", time.Hour), false, "a", 2)
+	step(db.Acquire(ctx, "topic", "b", -time.Second), false, "b", 3) // expires at once
+	step(db.Renew(ctx, "topic", "b", time.Hour), true, "b", 3)       // nobody took it
+	step(db.Renew(ctx, "topic", "b", -time.Second), false, "b", 3)
+	step(db.Acquire(ctx, "topic", "a", time.Hour), true, "a", 4)
+}
+
+// hasty is a clock on which the pauses of the lease's keeper pass at once.
+type hasty struct{ wallClock }
+
+func (hasty) Sleep(ctx context.Context, d time.Duration) error {
+	if d == verify.LeaseTTL/3 {
+		d = time.Millisecond
+	}
+	return wallClock{}.Sleep(ctx, d)
+}
+
+// TestR22TheLeaseIsRenewed: it is kept alive for as long as the comparison takes.
+func TestR22TheLeaseIsRenewed(t *testing.T) {
+	w := newWorld(t)
+	w.demo()
+	w.clock = hasty{}
+	w.during(boundary.PhaseCompare, func() {
+		w.exec(`UPDATE amends.writer_lease SET expires_at = now() - interval '1 hour'`)
+		kafkatest.Eventually(t, "the lease to be renewed", func() bool {
+			var running bool
+			err := w.db.QueryRow(context.Background(), `SELECT expires_at > now() FROM amends.writer_lease`).Scan(&running)
+			return err == nil && running
+		})
+	})
+	w.verify(report.Pass)
 }

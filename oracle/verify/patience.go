@@ -35,8 +35,9 @@ func late(what string, limit time.Duration) error {
 // patience ends a context once nothing has arrived for as long as a phase may wait. A long answer that keeps arriving is
 // no wait: it takes the time that it takes.
 type patience struct {
-	limit  time.Duration
-	timer  *time.Timer
+	limit time.Duration
+	// alarm is nil where the clock cannot wake.
+	alarm  Alarm
 	cancel context.CancelCauseFunc
 
 	mu   sync.Mutex
@@ -47,11 +48,13 @@ type patience struct {
 func (v *run) patient(ctx context.Context, what string) (context.Context, *patience) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p := &patience{limit: v.options.Timeout, cancel: cancel, what: what}
-	p.timer = time.AfterFunc(p.limit, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		cancel(late(p.what, p.limit))
-	})
+	if clock, ok := v.deps.Clock.(Alarms); ok {
+		p.alarm = clock.AfterFunc(p.limit, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			cancel(late(p.what, p.limit))
+		})
+	}
 	return ctx, p
 }
 
@@ -60,15 +63,21 @@ func (p *patience) await(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.what = what
-	p.timer.Reset(p.limit)
+	p.arrived()
 }
 
 // arrived says that something came.
-func (p *patience) arrived() { p.timer.Reset(p.limit) }
+func (p *patience) arrived() {
+	if p.alarm != nil {
+		p.alarm.Reset(p.limit)
+	}
+}
 
 // end stops it.
 func (p *patience) end() {
-	p.timer.Stop()
+	if p.alarm != nil {
+		p.alarm.Stop()
+	}
 	p.cancel(nil)
 }
 

@@ -164,6 +164,21 @@ type Clock interface {
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
+// Alarms is a Clock that also wakes: with it a comparison is bounded where nothing arrives any more. A clock without it, as
+// that of simulated time, bounds single questions only.
+type Alarms interface {
+	// AfterFunc calls f, in a goroutine of its own, once d has passed.
+	AfterFunc(d time.Duration, f func()) Alarm
+}
+
+// Alarm is one call to come; *time.Timer is one.
+type Alarm interface {
+	// Reset puts it off to d from now on, and reports whether it was still to come.
+	Reset(d time.Duration) bool
+	// Stop calls it off, and reports whether it was still to come.
+	Stop() bool
+}
+
 // Deps are the ports of a run.
 type Deps struct {
 	State  State

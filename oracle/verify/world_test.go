@@ -55,6 +55,7 @@ type world struct {
 	onEvent                 func(verify.Event)
 	snapshot                *verify.Snapshot
 	view                    func(viewPort) viewPort
+	clock                   verify.Clock
 	engines                 []engine.Engine
 	stateURL, viewURL       string
 	nextOutput, nextOffsets [2]int64
@@ -70,7 +71,7 @@ func newWorld(t *testing.T, change ...func(*manifests.Spec)) *world {
 func newWorldOn(t *testing.T, cluster *kafkatest.Cluster, change ...func(*manifests.Spec)) *world {
 	t.Helper()
 	t.Parallel() // the worlds have nothing in common, and mostly wait
-	w := &world{t: t, cluster: cluster, url: pg.New(t), engines: []engine.Engine{reference.Engine{}}}
+	w := &world{t: t, cluster: cluster, url: pg.New(t), engines: []engine.Engine{reference.Engine{}}, clock: wallClock{}}
 	w.stateURL, w.viewURL = w.url, w.url
 	w.sourceTopic, w.outTopic = kafkatest.UniqueName(t, "in"), kafkatest.UniqueName(t, "out")
 	w.sourceID, w.outID = w.createTopic(w.sourceTopic), w.createTopic(w.outTopic)
@@ -252,7 +253,7 @@ func (w *world) run() (*report.Report, error) {
 	if w.view != nil {
 		shown = w.view(viewPort{View: view})
 	}
-	return verify.Run(ctx, verify.Deps{State: state, View: shown, Topics: topics, Engines: w.engines, Clock: wallClock{},
+	return verify.Run(ctx, verify.Deps{State: state, View: shown, Topics: topics, Engines: w.engines, Clock: w.clock,
 		Writers: state, Holder: "verify-test", Snapshot: w.snapshot, Progress: w.onEvent}, w.options)
 }
 
@@ -273,6 +274,8 @@ func (w *world) verify(status report.Status) *report.Report {
 type wallClock struct{}
 
 func (wallClock) Now() time.Time { return time.Now() }
+
+func (wallClock) AfterFunc(d time.Duration, f func()) verify.Alarm { return time.AfterFunc(d, f) }
 
 func (wallClock) Sleep(ctx context.Context, d time.Duration) error {
 	select {

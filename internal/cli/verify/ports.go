@@ -87,8 +87,13 @@ func Engines() []engine.Engine { return []engine.Engine{arrow.Engine{}, referenc
 // clock is real time.
 type clock struct{}
 
+var _ verify.Alarms = clock{}
+
 // Now implements verify.Clock.
 func (clock) Now() time.Time { return time.Now() }
+
+// AfterFunc implements verify.Alarms.
+func (clock) AfterFunc(d time.Duration, f func()) verify.Alarm { return time.AfterFunc(d, f) }
 
 // Sleep implements verify.Clock.
 func (clock) Sleep(ctx context.Context, d time.Duration) error {
