@@ -1,0 +1,78 @@
+package bench
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"amends.dev/amends/oracle/arrow"
+	"amends.dev/amends/oracle/synthetic"
+)
+
+// TestPeersFindTheSame runs the queries of other engines over a synthetic history: every count and sum is the oracle's.
+// Which engines there are is the interpreter's matter; without DuckDB and Polars the test is skipped, unless they are
+// required.
+func TestPeersFindTheSame(t *testing.T) {
+	python := os.Getenv("AMENDS_TEST_PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	if err := exec.Command(python, "-c", "import duckdb, polars").Run(); err != nil {
+		if strings.Contains(os.Getenv("AMENDS_TEST_REQUIRE"), "python") {
+			t.Fatalf("%s has no duckdb and polars: %v", python, err)
+		}
+		t.Skipf("%s has no duckdb and polars; name an interpreter that has in AMENDS_TEST_PYTHON: %v", python, err)
+	}
+	dir := t.TempDir()
+	flags := historyFlags{config: synthetic.Config{Rows: 30_000, Keys: 60, Skew: 110, Partitions: 3, Seed: 5}, noRaw: true}
+	h, err := flags.open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := arrow.Engine{}.ComputeColumns(t.Context(), h.namespace, h.snapshot.Typed(), arrow.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(r.Checksum())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := numbers(t, text)
+	if want["high_conf"] == "0" || want["lower_conf"] == "0" || want["alerts"] == "0" {
+		t.Fatalf("the history is too simple: %s", text)
+	}
+	script := filepath.Join(dir, "peer.py")
+	if err := os.WriteFile(script, []byte(peerScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range peers {
+		if exec.Command(python, "-c", "import "+p.module).Run() != nil { //nolint:gosec // a module of the list above
+			t.Logf("%s is not there", p.name)
+			continue
+		}
+		files := filepath.Join(dir, setName, "part-*.parquet")
+		out, err := exec.Command(python, script, p.name, files, filepath.Join(dir, keysName), "2").Output() //nolint:gosec // the test's own files
+		if err != nil {
+			t.Errorf("%s: %v", p.name, err)
+			continue
+		}
+		if diff := cmp.Diff(want, numbers(t, out)); diff != "" {
+			t.Errorf("%s:\n%s", p.name, diff)
+		}
+	}
+}
+
+// numbers reads an object of numbers, exactly.
+func numbers(t *testing.T, text []byte) map[string]json.Number {
+	t.Helper()
+	var all map[string]json.Number
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return all
+}
