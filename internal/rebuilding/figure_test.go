@@ -34,6 +34,7 @@ import (
 var (
 	records = flag.Int64("records", 200_000, "records of the history")
 	rounds  = flag.Int("rounds", 3, "interleaved rounds")
+	streams = flag.Bool("stream", true, "measure stream mode too")
 )
 
 const (
@@ -54,7 +55,10 @@ func TestRebuildFigure(t *testing.T) {
 		name := fmt.Sprintf("r%d", round)
 		bulk := f.bulk(name + "b")
 		floor := f.floor(name+"f", bulk.tables)
-		stream := f.stream(name + "s")
+		var stream time.Duration
+		if *streams {
+			stream = f.stream(name + "s")
+		}
 		whole := bulk.derive + bulk.load
 		t.Logf("round %d: bulk %.2f s (derive %.2f, load %.2f), floor %.2f s, stream %.2f s; floor/bulk %.2f, stream/bulk %.1f; %d rows, %.0f MB",
 			round+1, whole.Seconds(), bulk.derive.Seconds(), bulk.load.Seconds(), floor.Seconds(), stream.Seconds(),
