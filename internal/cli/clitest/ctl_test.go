@@ -96,7 +96,7 @@ func (p *process) wait() outcome {
 	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(2 * patience):
+	case <-time.After(longest()):
 		p.t.Fatalf("amendsctl %s does not end; stdout: %s\nstderr: %s", strings.Join(p.args, " "), p.stdout, p.stderr)
 	}
 	return outcome{code: p.cmd.ProcessState.ExitCode(), stdout: p.stdout.String(), stderr: p.stderr.String()}

@@ -22,6 +22,14 @@ import (
 // longRun asks for the runs that take many minutes.
 func longRun() bool { return os.Getenv("AMENDS_LONG") != "" }
 
+// longest is how long one amendsctl may run.
+func longest() time.Duration {
+	if longRun() {
+		return time.Hour
+	}
+	return 2 * patience
+}
+
 // TestRebuildKilled: a rebuild is killed at random moments, in both modes, on a real broker. What it leaves is no namespace
 // at all, or an unfinished one that everything refuses, or a finished one; the same rebuild run again finishes it; the
 // naive judge says PASS and the comparison EQUAL. Two kills of each mode; 20 where AMENDS_LONG is set.
