@@ -8,6 +8,7 @@ import (
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/replay"
 	"amends.dev/amends/stages/worker"
+	"amends.dev/amends/stages/worker/workertest"
 )
 
 // testKilled: a replay that dies after any number of steps leaves the partition held. The same replay goes on from its
@@ -108,6 +109,30 @@ func testSecondReplay(t *testing.T, fresh Fresh) {
 	}
 	if report := w.finish(second, nil); report.Fault != nil {
 		t.Errorf("%+v", report.Fault)
+	}
+	w.drain()
+}
+
+// testTakeOver: a partition that a killed replay left held is acquired by a process that was told to take over, and by none
+// that was not.
+func testTakeOver(t *testing.T, fresh Fresh) {
+	w := newWorld(t, fresh, "takeover", 1, 60)
+	dying := w.replay(w.whole(0))
+	for range 3 {
+		if _, _, err := dying.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.log.Send(w.cfg, workertest.Txn{ID: "new", Revision: 1, Kind: "NEW", Time: workertest.On(1), Qty: -1})
+	for i, takeOver := range []bool{false, true} {
+		w.member.Assign("member-9", int32(9+i), 0)
+		w.start(takeOver)
+		for range 30 {
+			w.stepWorker()
+		}
+		if _, held := replay.HeldBy(w.state(0)); held == takeOver {
+			t.Errorf("take over %v: held is %v: %+v", takeOver, held, w.state(0))
+		}
 	}
 	w.drain()
 }

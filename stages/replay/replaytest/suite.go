@@ -26,6 +26,7 @@ func Run(t *testing.T, fresh Fresh) {
 		"R25Killed":               testKilled,
 		"R25Interrupted":          testInterrupted,
 		"R16SecondReplay":         testSecondReplay,
+		"R16TakeOverAfterAKill":   testTakeOver,
 		"R16RebalanceDuring":      testRebalanceDuring,
 		"R25HistoryLostMeanwhile": testHistoryLostMeanwhile,
 	} {

@@ -76,14 +76,19 @@ func newWorld(t *testing.T, fresh Fresh, name string, partitions int32, count in
 		all = append(all, p)
 	}
 	w.member.Assign("member-1", 1, all...)
-	w.worker = worker.New(worker.Options{
-		Config: cfg, Store: w.subject.Worker, Opener: w.log, Membership: w.member, Now: func() time.Time { return w.now },
-		Random: rand.New(rand.NewPCG(1, 1)).Int64N, PollWait: time.Millisecond, MaxBatch: 50,
-	})
-	t.Cleanup(w.worker.Close)
+	w.start(false)
 	w.drain()
 	w.describe()
 	return w
+}
+
+// start starts a worker in this world's membership.
+func (w *world) start(takeOver bool) {
+	w.worker = worker.New(worker.Options{
+		Config: w.cfg, Store: w.subject.Worker, Opener: w.log, Membership: w.member, Now: func() time.Time { return w.now },
+		Random: rand.New(rand.NewPCG(1, 1)).Int64N, PollWait: time.Millisecond, MaxBatch: 50, TakeOver: takeOver,
+	})
+	w.t.Cleanup(w.worker.Close)
 }
 
 // describe makes the broker tell the truth.
