@@ -86,6 +86,7 @@ func TestR16FrozenBeforeReading(t *testing.T) {
 // in time, its commit is the first; where it does not, the database ends its session, and what it writes when it wakes
 // fails (S8, SC19, B030).
 func TestB029FrozenInTheTransaction(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		late    bool
 		outcome string

@@ -21,9 +21,9 @@ import (
 type treatment int
 
 const (
-	pass treatment = iota
-	// cutBefore ends the connection instead of sending it; cutAfter when the server has answered and nobody was told.
-	cutBefore
+	// cutBefore ends the connection instead of sending it; cutAfter when the server has answered and nobody was told. The
+	// zero treatment passes it on.
+	cutBefore treatment = 1 + iota
 	cutAfter
 	// rollback sends ROLLBACK instead.
 	rollback

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -51,43 +50,43 @@ var testName = regexp.MustCompile(`^(Test|Fuzz)[A-Z0-9]`)
 // skipped are folders without Go code of this module.
 var skipped = []string{".git", ".cache", ".amends", "bin", "dist", "testdata", "docs"}
 
-// scan parses all Go files below root.
-func scan(root string) (*code, error) {
+// scan parses all Go files below a folder.
+func scan(folder string) (*code, error) {
 	c := newCode()
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(root, name)
-		if err != nil {
-			return fmt.Errorf("locate %s: %w", name, err)
-		}
-		relative = filepath.ToSlash(relative)
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	files := root.FS()
+	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
+		case err != nil:
+			return err
 		case entry.IsDir() && entry.Name() == "testdata":
-			return cmp.Or(c.addFiles(name, path.Dir(relative)), filepath.SkipDir)
-		case entry.IsDir() && relative == "conformance":
-			return c.addFiles(name, "internal/conformance")
+			return cmp.Or(c.addFiles(files, name, path.Dir(name)), fs.SkipDir)
+		case entry.IsDir() && name == "conformance":
+			return c.addFiles(files, name, "internal/conformance")
 		case entry.IsDir() && slices.Contains(skipped, entry.Name()):
-			return filepath.SkipDir
+			return fs.SkipDir
 		case entry.IsDir() || path.Ext(name) != ".go":
 			return nil
 		}
-		text, err := os.ReadFile(name)
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			return err
 		}
-		return c.read(relative, text)
+		return c.read(name, text)
 	})
 	return c, err
 }
 
 // addFiles takes the files and folders below a folder for texts of a package: their names are those of subtests.
-func (c *code) addFiles(folder, dir string) error {
-	return filepath.WalkDir(folder, func(name string, _ fs.DirEntry, err error) error {
-		base := filepath.Base(name)
+func (c *code) addFiles(files fs.FS, folder, dir string) error {
+	return fs.WalkDir(files, folder, func(name string, _ fs.DirEntry, err error) error {
+		base := path.Base(name)
 		c.addText(dir, base)
-		c.addText(dir, strings.TrimSuffix(base, filepath.Ext(base)))
+		c.addText(dir, strings.TrimSuffix(base, path.Ext(base)))
 		return err
 	})
 }
