@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"amends.dev/amends/manifests"
@@ -189,7 +191,7 @@ func (d *database) verifyWith(ctx context.Context, topics verify.Topics, hurried
 		options.Timeout = haste
 	}
 	r, err := verify.Run(ctx, deps, options)
-	for err == nil && hurried && r.Status == report.Error && r.Retryable && options.Timeout < patience {
+	for err == nil && hurried && r.Retryable && (r.Status == report.Error || late(r)) && options.Timeout < patience {
 		options.Timeout *= 4 // a server was slower than that
 		r, err = verify.Run(ctx, deps, options)
 	}
@@ -204,6 +206,11 @@ func (d *database) verifyWith(ctx context.Context, topics verify.Topics, hurried
 		}
 	}
 	return out, nil
+}
+
+// late reports whether an answer of a server came too late, and not a stage.
+func late(r *report.Report) bool {
+	return slices.ContainsFunc(r.Incomplete, func(reason boundary.Reason) bool { return strings.HasPrefix(reason.Reason, "timed out") })
 }
 
 // observe implements bench, by what the judge reads: the worker's own tables of results are no part of it (R23).

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"amends.dev/amends/internal/mark"
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
@@ -129,6 +130,26 @@ func TestS10LateAnswers(t *testing.T) {
 	}
 	w.options.Timeout = 30 * time.Second
 	w.verify(report.Pass)
+}
+
+// TestS10SilentBroker: a broker that does not answer is waited for, and named; one that refuses is a failure
+// (TestUnreachableIsError).
+func TestS10SilentBroker(t *testing.T) {
+	w := newWorld(t)
+	w.demo()
+	w.verify(report.Pass)
+	silent := make(chan struct{})
+	t.Cleanup(func() { close(silent) })
+	w.cluster.Fake.ControlKey(int16(kmsg.Metadata), func(kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.Fake.KeepControl()
+		<-silent
+		return nil, nil, false
+	})
+	w.options.Timeout = time.Second
+	r := w.verify(report.Incomplete)
+	if got := r.Incomplete[0]; got.Phase != boundary.PhaseSource || !got.Retryable || got.Reason != "timed out: no answer for 1s while waiting for the broker to describe topic "+w.sourceTopic {
+		t.Errorf("%+v", got)
+	}
 }
 
 // TestR23RolesOfTheDocs runs the statements of the reference page: the judge's role may judge and nothing else, the

@@ -49,12 +49,14 @@ func (v *run) pipeline(ctx context.Context) (*boundary.Pipeline, error) {
 	return p, err
 }
 
-// describe asks the broker about one topic; nil where it does not exist. A broker that does not answer in time is a
-// failure of the infrastructure.
-func (v *run) describe(ctx context.Context, topic string) (*boundary.Topic, error) {
-	bounded, cancel := context.WithTimeout(ctx, v.options.Timeout)
-	defer cancel()
-	return v.deps.Topics.Describe(bounded, topic)
+// describe asks the broker about one topic; nil where it does not exist. One that refuses is a failure of the
+// infrastructure, one that is silent a boundary that was not reached.
+func (v *run) describe(ctx context.Context, topic string) (found *boundary.Topic, err error) {
+	err = v.ask(ctx, "the broker to describe topic "+topic, func(ctx context.Context) (err error) {
+		found, err = v.deps.Topics.Describe(ctx, topic)
+		return err
+	})
+	return found, err
 }
 
 // observeOutput describes the output topic and remembers it for the tail.
