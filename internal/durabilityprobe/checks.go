@@ -83,9 +83,7 @@ func Run(ctx context.Context, options Options, done func(Outcome)) ([]Outcome, e
 }
 
 // notMade gives the reason.
-func notMade(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", errNotMade, fmt.Sprintf(format, args...))
-}
+func notMade(reason string) error { return fmt.Errorf("%w: %s", errNotMade, reason) }
 
 // every asks for each level, the unknown one included, both ways, and hands the answers to judge.
 func (p *probe) every(ctx context.Context, judge func(m marker, a *answer) error) error {
@@ -196,7 +194,7 @@ func (p *probe) inPlace(ctx context.Context) error {
 		if a.field.Handle == nil {
 			return errors.New("applied without a handle")
 		}
-		entry, err := p.entry(ctx, *a.field.Handle, 0)
+		entry, err := p.entry(ctx, *a.field.Handle)
 		if err != nil {
 			return err
 		}
@@ -241,7 +239,7 @@ func (p *probe) comesTrue(ctx context.Context, handle, committed string) error {
 	var entry *answer
 	for waited := time.Duration(0); waited <= p.Patience; waited += lookEvery {
 		var err error
-		if entry, err = p.entry(ctx, handle, 0); err != nil {
+		if entry, err = p.entry(ctx, handle); err != nil {
 			return err
 		}
 		if p.atLeast(level(entry), committed) {

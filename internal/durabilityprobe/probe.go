@@ -63,8 +63,6 @@ type probe struct {
 	// levels are to be asked for, and unknown is recognised by nobody.
 	levels  []string
 	unknown string
-	// offered are the levels that the server provided in full when asked.
-	offered []string
 }
 
 // answer is one answer.
@@ -181,10 +179,7 @@ func (p *probe) once(ctx context.Context, method, path string, body []byte) (*an
 }
 
 // entry reads a handle.
-func (p *probe) entry(ctx context.Context, handle string, wait time.Duration) (*answer, error) {
-	if wait > 0 {
-		handle += "?wait=" + wait.String()
-	}
+func (p *probe) entry(ctx context.Context, handle string) (*answer, error) {
 	return p.do(ctx, http.MethodGet, handle, nil)
 }
 

@@ -275,6 +275,7 @@ func wrong() map[string]fault {
 
 // TestWrongServers: each check fails on the server with its fault, whose undamaged twin passes it.
 func TestWrongServers(t *testing.T) {
+	t.Parallel()
 	faults := wrong()
 	if len(faults) != Count() {
 		t.Errorf("%d wrong servers for %d checks", len(faults), Count())

@@ -146,7 +146,7 @@ func (p *probe) handle(ctx context.Context) error {
 			return nil
 		}
 		seen++
-		entry, err := p.entry(ctx, *a.field.Handle, 0)
+		entry, err := p.entry(ctx, *a.field.Handle)
 		if err == nil && entry.status != http.StatusOK {
 			err = fmt.Errorf("the handle cannot be read: %s", entry)
 		}
@@ -199,14 +199,14 @@ func (p *probe) prior(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, err := p.entry(ctx, handle, 0)
+	before, err := p.entry(ctx, handle)
 	if err != nil {
 		return err
 	}
 	if _, err := p.send(ctx, id, json.RawMessage(`{"other":"content"}`), &m); err != nil {
 		return err
 	}
-	after, err := p.entry(ctx, handle, 0)
+	after, err := p.entry(ctx, handle)
 	if err != nil {
 		return err
 	}

@@ -64,12 +64,12 @@ func (b *bed) submit(t *testing.T, id, transaction, members string) map[string]a
 	body := fmt.Sprintf(`{"request_id":%q,"transaction":%s,"durability_request":{"level":"published","must_have":true},"wait":"30s"%s}`, id, transaction, members)
 	response, err := http.Post("http://"+b.listen+"/v1/namespaces/load/transactions", "application/json", strings.NewReader(body))
 	b.must(err)
+	defer func() { _ = response.Body.Close() }()
 	return read(t, response)
 }
 
 func read(t *testing.T, response *http.Response) map[string]any {
 	t.Helper()
-	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +86,7 @@ func (b *bed) entry(t *testing.T, id string) map[string]any {
 	t.Helper()
 	response, err := http.Get("http://" + b.listen + intake.Handle("load", id) + "?wait=30s")
 	b.must(err)
+	defer func() { _ = response.Body.Close() }()
 	return read(t, response)
 }
 

@@ -132,7 +132,7 @@ func everyCase(f func(Case)) {
 	for _, marker := range markers {
 		for _, offered := range Levels() {
 			for _, inPlace := range Levels() {
-				for problems := range Problem(Invalid << 1) {
+				for problems := range Invalid << 1 {
 					f(Case{Marker: marker, Offered: offered, Problems: problems, InPlace: inPlace, Handle: handle})
 				}
 			}

@@ -74,7 +74,7 @@ func ParseBody(text []byte) (Body, error) {
 	case b.Transaction == nil:
 		return b, errors.New("transaction is missing")
 	case !ValidRequestID(b.RequestID):
-		return b, fmt.Errorf("request_id must have 1 to %d bytes without control characters, and not be . or ..", RequestIDMax)
+		return b, fmt.Errorf("request_id must have 1 to %d bytes without control characters, and be no path segment of dots alone", RequestIDMax)
 	}
 	return b, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"amends.dev/amends/internal/invariant"
 	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/durability"
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/owner"
 	"amends.dev/amends/stages/owner/drain"
@@ -45,6 +46,7 @@ type Report struct {
 type due struct {
 	pending owner.Pending
 	topic   string
+	source  *Coordinates
 	message broker.Message
 }
 
@@ -118,7 +120,7 @@ func (d *deliverer) resolve(ctx context.Context, p owner.Pending) (*due, error) 
 		return nil, fmt.Errorf("encode a decision: %w", err)
 	}
 	key := []byte(what.RequestID)
-	return &due{pending: p, topic: what.Topic, message: broker.Message{
+	return &due{pending: p, topic: what.Topic, source: what.Source, message: broker.Message{
 		Partition: ledger.PartitionOf(key, target.Partitions), Key: key, Value: value,
 		Headers: []broker.Header{{Key: drain.EffectHeader, Value: []byte(p.ID)}},
 	}}, nil
@@ -168,6 +170,9 @@ func (d *deliverer) settle(ctx context.Context, list []due, acks []broker.Ack) e
 		at := Coordinates{Partition: list[n].message.Partition, Offset: ack.Offset}
 		event := Event{Event: eventDelivered, At: d.intake.options.Clock.Now().UTC()}
 		unit, err := settled(list[n].pending, deliveredInbox, event, at)
+		if err == nil {
+			err = d.intake.notify(&unit, durability.Published, list[n].source, true)
+		}
 		if err != nil {
 			return err
 		}

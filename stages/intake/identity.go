@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -36,6 +37,18 @@ func identity(kind string, parts ...string) string {
 // OwnerID is the identity of an accepted request in the owner store (R29).
 func OwnerID(namespace, author, requestID string) string {
 	return identity(ownerKind, namespace, author, requestID)
+}
+
+// requestPrefix begins the identities of all accepted requests of a namespace.
+func requestPrefix(namespace string) string { return identity(ownerKind, namespace) + "/" }
+
+// requestOf is the inverse of OwnerID; false where the owner is no accepted request of the namespace.
+func requestOf(namespace, ownerID string) (author, requestID string, is bool) {
+	rest, is := strings.CutPrefix(ownerID, requestPrefix(namespace))
+	author, requestID, parted := strings.Cut(rest, "/")
+	author, known := unescape(author)
+	requestID, readable := unescape(requestID)
+	return author, requestID, is && parted && known && readable
 }
 
 // PublishPrefix begins the identities of all effects of a namespace that publish to its source topic.
@@ -80,6 +93,28 @@ func Escape(part string) string {
 		b.WriteByte(hex[c&15])
 	}
 	return b.String()
+}
+
+// unescape is the inverse of Escape; false where a percent sign begins no byte.
+func unescape(part string) (string, bool) {
+	var b strings.Builder
+	for part != "" {
+		plain, escaped, found := strings.Cut(part, "%")
+		b.WriteString(plain)
+		if !found {
+			break
+		}
+		if len(escaped) < 2 {
+			return "", false
+		}
+		c, err := strconv.ParseUint(escaped[:2], 16, 8)
+		if err != nil {
+			return "", false
+		}
+		b.WriteByte(byte(c))
+		part = escaped[2:]
+	}
+	return b.String(), true
 }
 
 // ValidRequestID reports whether a text can be a request's ID: 1 to RequestIDMax bytes of UTF-8 without control

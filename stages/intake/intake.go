@@ -50,7 +50,9 @@ type Options struct {
 	Decisions Decisions
 	// Targets are the topics that deliver_to may name, by name.
 	Targets map[string]Target
-	Clock   Clock
+	// Status is the topic that receives the statuses of kept requests (R28); nil for none.
+	Status *Target
+	Clock  Clock
 	// Attempt returns a text that no other call of any process returns.
 	Attempt func() string
 	Log     *slog.Logger
@@ -85,8 +87,8 @@ type Intake struct {
 type Counts struct {
 	// Kept and Direct are requests performed; Commits and Batches their group commits and publications.
 	Kept, Direct, Commits, Batches atomic.Int64
-	// Delivered are decisions published to targets.
-	Delivered atomic.Int64
+	// Delivered are decisions published to targets, Statuses notifications published to the status topic.
+	Delivered, Statuses atomic.Int64
 }
 
 // New returns an Intake that holds no lease yet: it performs nothing before its Tasks run. The error says which option is
@@ -136,12 +138,15 @@ func (i *Intake) LeaseTask() run.Task {
 	return run.Task{Stage: Stage, Step: i.keeper.Step, Status: i.keeper.status}
 }
 
-// Tasks are what else has to run while requests are performed: the group commits, the direct publications and the
-// deliveries. They end after the server that calls Submit, and after Close.
+// Tasks are what else has to run while requests are performed: the group commits, the direct publications, the deliveries
+// and the notifications. They end after the server that calls Submit, and after Close.
 func (i *Intake) Tasks() []run.Task {
 	tasks := []run.Task{{Stage: stageCommit, Step: i.commits.Step}, {Stage: stageDirect, Step: i.directs.Step}}
 	if len(i.options.Targets) > 0 {
 		tasks = append(tasks, run.Task{Stage: stageDeliver, Step: i.delivery.Step})
+	}
+	if i.options.Status != nil {
+		tasks = append(tasks, newNotifier(i).task())
 	}
 	return tasks
 }
@@ -181,7 +186,11 @@ func (i *Intake) Outbox() (*drain.Outbox, error) {
 		Store: i.options.Store, Prefixes: PublishPrefixes(ns.Name, ns.Spec.Source.Partitions), Message: Message,
 		Lease: drain.Kept(func() (int64, time.Duration) { return i.gate.holding(i.options.Clock.Now()) }),
 		Acknowledged: func(p owner.Pending, at relay.Receipt) (owner.Commit, error) {
-			return acknowledged(p, at, i.options.Clock.Now())
+			unit, err := acknowledged(p, at, i.options.Clock.Now())
+			if err != nil {
+				return unit, err
+			}
+			return unit, i.notify(&unit, durability.Published, &Coordinates{Partition: at.Partition, Offset: at.Offset}, false)
 		},
 	})
 }

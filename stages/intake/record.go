@@ -143,7 +143,7 @@ func acceptance(namespace string, fence uint64, event Event, record Record) (own
 	if err != nil {
 		return owner.Commit{}, err
 	}
-	publish, err := payload(publication{Key: record.Key, Value: record.Value, Partition: record.Partition})
+	publish, err := payload(publication(record))
 	if err != nil {
 		return owner.Commit{}, err
 	}

@@ -147,6 +147,9 @@ func (i *Intake) refuse(ctx context.Context, author string, b Body, c durability
 func (i *Intake) keep(event Event, record Record, c durability.Case) Reply {
 	term, _ := i.gate.holding(i.options.Clock.Now())
 	unit, err := acceptance(i.options.Config.Namespace().Name, uint64(max(term, 0)), event, record)
+	if err == nil {
+		err = i.notify(&unit, durability.Stored, nil, false)
+	}
 	if err != nil {
 		c.Problems = durability.Unavailable
 		return i.reply(c, ErrorUnavailable, err.Error())
@@ -160,12 +163,12 @@ func (i *Intake) keep(event Event, record Record, c durability.Case) Reply {
 		mark.Hit("R32 answer lost")
 		return Reply{Lost: true}
 	}
-	switch result.Outcome {
-	case owner.Committed, owner.Duplicate: // a duplicate of this attempt itself, tried again
+	switch {
+	case result.Outcome.SafeToAcknowledge(): // a duplicate is this attempt itself, tried again
 		i.counts.Kept.Add(1)
 		c.InPlace = durability.Stored
 		return i.reply(c, "", "")
-	case owner.InboxConflict:
+	case result.Outcome == owner.InboxConflict:
 		mark.Hit("R32 duplicate request")
 		c.Problems = durability.Duplicate
 		return i.reply(c, "", "")

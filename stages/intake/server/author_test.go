@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -56,7 +57,7 @@ func TestReadTokens(t *testing.T) {
 // TestCertificateAuthors: the subject of a verified certificate is the author; one that was not verified is nobody.
 func TestCertificateAuthors(t *testing.T) {
 	certificate := &x509.Certificate{Subject: pkix.Name{CommonName: "anna", Organization: []string{"shop"}}}
-	request := httptest.NewRequest("GET", "/", nil)
+	request := httptest.NewRequest(http.MethodGet, "/", nil)
 	request.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{certificate}}
 	p := Principals{Certificates: true}
 	if author, known := p.Author(request); known {
