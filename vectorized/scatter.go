@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"unicode/utf8"
 )
 
@@ -41,12 +42,18 @@ type Scatter struct {
 	seed   maphash.Seed
 	keys   keyTable
 	kinds  []uint8
+	// Rows of buckets outside from..to-1 are checked and not kept.
+	from, to int32
 }
 
 // NewScatter returns a kernel over a layout. All Scatters of one computation have the same seed.
 func NewScatter(layout *Layout, seed maphash.Seed) *Scatter {
-	return &Scatter{layout: layout, seed: seed}
+	return &Scatter{layout: layout, seed: seed, to: math.MaxInt32}
 }
+
+// Keep keeps rows of buckets from to to-1 from now on. Where a partition's rows do not fit into memory at once, it is
+// read several times over, for some of its buckets at a time.
+func (s *Scatter) Keep(from, to int) { s.from, s.to = int32(from), int32(to) }
 
 // Columns appends the accepted records of a partition. Everything that the contract says of an accepted record and that
 // can be told from the typed columns is checked; the error is a *RowError.
@@ -72,6 +79,9 @@ func (s *Scatter) Columns(to *Store, partition int32, c *Columns) error {
 			k == KindCancel && qty[i] != 0 || uint(len(txn)-1) > maxTxnID-1 || !plain && !validText(txn) {
 			return &RowError{i, s.fault(place, partition, k, revision[i], validTime[i], qty[i])}
 		}
+		if place.bucket < s.from || place.bucket >= s.to {
+			continue
+		}
 		bucket := &to.buckets[place.bucket]
 		row := to.next(bucket)
 		row.Revision, row.ValidTime, row.Qty = revision[i], validTime[i], qty[i]
@@ -88,6 +98,9 @@ func (s *Scatter) Columns(to *Store, partition int32, c *Columns) error {
 // Record appends one accepted record of a partition, as a decoder of the namespace gave it.
 func (s *Scatter) Record(to *Store, key int32, txn []byte, revision int64, kind uint8, validTime, qty int64) {
 	place := &s.layout.places[key]
+	if place.bucket < s.from || place.bucket >= s.to {
+		return
+	}
 	bucket := &to.buckets[place.bucket]
 	row := to.next(bucket)
 	row.TxnID = pack(txn, s.seed, &bucket.arena, to.number)

@@ -3,6 +3,7 @@ package arrow
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/decode"
@@ -22,6 +23,9 @@ func (e Engine) ComputeColumns(ctx context.Context, ns *manifests.Namespace, sou
 			}
 			if err := w.scatter.Columns(c.store(w, partition), partition, columns); err != nil {
 				return part.Fault(err)
+			}
+			if c.pass > 0 { // the first one noted them
+				return nil
 			}
 			if err := w.reject(partition, columns); err != nil {
 				return part.Fault(err)
@@ -75,9 +79,9 @@ func (e Engine) computeFiles(ctx context.Context, ns *manifests.Namespace, sourc
 	for _, w := range c.workers {
 		w.read = reader()
 	}
-	files := files{source: source}
-	for _, r := range rounds(parts, o.Memory) {
-		if err := c.round(r, &files); err != nil {
+	files := files{source: source, parts: parts}
+	for _, r := range rounds(parts, min(o.Memory, roundMemory)) {
+		if err := c.round(&r, &files, o.Memory); err != nil {
 			return nil, err
 		}
 	}
@@ -85,39 +89,62 @@ func (e Engine) computeFiles(ctx context.Context, ns *manifests.Namespace, sourc
 	return c.result, nil
 }
 
-// files are the parts of a round in memory; buffers are used again in the next round.
+// files are the parts that are in memory; buffers are used again for others.
 type files struct {
 	source  loader
+	parts   []vectorized.Part
 	buffers [][]byte
 	loaded  []vectorized.Loaded
 }
 
 // round computes the partitions of one round.
-func (c *computation) round(r round, f *files) error {
-	defer c.release()
-	if err := c.load(r.parts, f); err != nil {
-		return err
+func (c *computation) round(r *round, f *files, memory int64) error {
+	passes := 1
+	if len(r.partitions) == 1 {
+		passes = min(max(r.passes(memory), 1), max(c.layout.Buckets(r.partitions[0]), 1))
 	}
-	if err := c.scatter(r.partitionOf, f.loaded); err != nil {
-		return err
+	for c.pass = range passes {
+		if err := c.onePass(r, f, passes); err != nil {
+			return err
+		}
 	}
-	return c.resolve(r.partitions)
+	return nil
 }
 
-// load reads and verifies parts.
-func (c *computation) load(parts []int, f *files) error {
-	if missing := len(parts) - len(f.buffers); missing > 0 {
+// onePass reads the files of a round and resolves some of its buckets, or all.
+func (c *computation) onePass(r *round, f *files, passes int) error {
+	defer c.release()
+	for _, batch := range batches(f.parts, r.parts, len(c.workers)) {
+		if err := c.load(r, batch, f); err != nil {
+			return err
+		}
+		if err := c.scatter(r, batch, f.loaded, passes); err != nil {
+			return err
+		}
+	}
+	return c.resolve(r.partitions, passes)
+}
+
+// share are the buckets of a partition that the present pass keeps.
+func (c *computation) share(partition int32, passes int) (from, to int) {
+	n := c.layout.Buckets(partition)
+	return n * c.pass / passes, n * (c.pass + 1) / passes
+}
+
+// load reads and verifies the files of a batch, which are numbers in the round.
+func (c *computation) load(r *round, batch []int, f *files) error {
+	if missing := len(batch) - len(f.buffers); missing > 0 {
 		f.buffers = append(f.buffers, make([][]byte, missing)...)
 	}
-	f.loaded = make([]vectorized.Loaded, len(parts))
-	return parallel(c.ctx, len(c.workers), len(parts), func(_, i int) (err error) {
-		f.loaded[i], f.buffers[i], err = f.source.Load(c.ctx, parts[i], f.buffers[i])
+	f.loaded = make([]vectorized.Loaded, len(batch))
+	return parallel(c.ctx, len(c.workers), len(batch), func(_, i int) (err error) {
+		f.loaded[i], f.buffers[i], err = f.source.Load(c.ctx, r.parts[batch[i]], f.buffers[i])
 		return err
 	})
 }
 
 // scatter decodes all groups of parts and appends their rows to the stores of their partitions.
-func (c *computation) scatter(partitionOf []int32, loaded []vectorized.Loaded) error {
+func (c *computation) scatter(r *round, batch []int, loaded []vectorized.Loaded, passes int) error {
 	type task struct {
 		part      vectorized.Loaded
 		partition int32
@@ -126,11 +153,16 @@ func (c *computation) scatter(partitionOf []int32, loaded []vectorized.Loaded) e
 	var tasks []task
 	for i, l := range loaded {
 		for group := range l.Groups() {
-			tasks = append(tasks, task{l, partitionOf[i], group})
+			tasks = append(tasks, task{l, r.partitionOf[batch[i]], group})
 		}
 	}
 	return parallel(c.ctx, len(c.workers), len(tasks), func(n, i int) error {
 		w, t := c.workers[n], tasks[i]
+		if passes > 1 {
+			w.scatter.Keep(c.share(t.partition, passes))
+		} else {
+			w.scatter.Keep(0, math.MaxInt32)
+		}
 		return w.read(w, c, t.part, t.partition, t.group)
 	})
 }

@@ -14,15 +14,18 @@ import (
 type Options struct {
 	// Workers is the number of goroutines; the default is that of the processors in use. Results do not depend on it.
 	Workers int
-	// Memory bounds the bytes of rows that are held at a time, as far as partitions can be told apart.
+	// Memory bounds the bytes of rows that are held at a time. A partition with more is read several times over; the rows of
+	// one stock key must fit, and those of a history that is no snapshot. The default is 4 GiB.
 	Memory int64
 }
 
 const (
 	// bucketTarget is the number of rows of a bucket that is aimed at: few enough to be resolved in a processor's cache.
 	bucketTarget = 1 << 14
-	// defaultMemory holds about 2.5 million rows.
-	defaultMemory = 128 << 20
+	// defaultMemory is Options.Memory where it is not given, roundMemory what rounds of several partitions are filled up
+	// to: 2.5 million rows, beyond which more at a time would not be faster.
+	defaultMemory = 4 << 30
+	roundMemory   = 128 << 20
 )
 
 // withDefaults fills zero values in.
@@ -45,6 +48,7 @@ type computation struct {
 	layout  *vectorized.Layout
 	workers []*worker
 	result  *Result
+	pass    int // over the files of a round
 }
 
 // worker is what one goroutine uses again and again.
@@ -85,7 +89,7 @@ func (c *computation) store(w *worker, partition int32) *vectorized.Store {
 }
 
 // resolve resolves all buckets of partitions.
-func (c *computation) resolve(partitions []int32) error {
+func (c *computation) resolve(partitions []int32, passes int) error {
 	type task struct {
 		partition int32
 		bucket    int
@@ -93,7 +97,8 @@ func (c *computation) resolve(partitions []int32) error {
 	var tasks []task
 	stores := map[int32][]*vectorized.Store{}
 	for _, p := range partitions {
-		for b := range c.layout.Buckets(p) {
+		from, to := c.share(p, passes)
+		for b := from; b < to; b++ {
 			tasks = append(tasks, task{p, b})
 		}
 		for _, w := range c.workers { // by number, as transaction IDs refer to them

@@ -51,7 +51,7 @@ func (e Engine) ComputeRecords(ctx context.Context, ns *manifests.Namespace, his
 	if err := c.decode(decode.New(ns), history); err != nil {
 		return nil, err
 	}
-	if err := c.resolve(partitions); err != nil {
+	if err := c.resolve(partitions, 1); err != nil {
 		return nil, err
 	}
 	c.result.sort()
@@ -110,6 +110,9 @@ func (w *worker) decode(c *computation, decoder *decode.Decoder, b *batch) {
 // judge decodes one record and appends its row, or notes why it is rejected.
 func (w *worker) judge(c *computation, decoder *decode.Decoder, r *engine.Record) {
 	tx, reason := decoder.Decode(r.Partition, r.Key, r.Value)
+	if reason != decode.Accepted && c.pass > 0 {
+		return // the first pass noted it
+	}
 	if reason != decode.Accepted {
 		w.rejected = append(w.rejected, Rejected{r.Partition, r.Offset, reason})
 		return

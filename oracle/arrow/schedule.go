@@ -16,8 +16,12 @@ type round struct {
 	partitions  []int32
 	parts       []int // numbers in the source, with the partition of each
 	partitionOf []int32
-	bytes       int64
+	bytes       int64 // of rows
 }
+
+// passes is how often the files of a round are read: once, unless its only partition does not fit into memory. Then each
+// pass keeps the rows of some of the buckets.
+func (r *round) passes(memory int64) int { return int((r.bytes + memory - 1) / memory) }
 
 // rounds divides parts so that the rows of a round fit into the budget, as far as partitions do: the largest
 // partition comes first, and small ones fill a round up.
@@ -45,6 +49,24 @@ func rounds(of []vectorized.Part, budget int64) []round {
 	}
 	return all
 }
+
+// batches divides the files of a round into runs that are in memory at the same time: enough of them to keep all workers
+// busy, each for as short a time as that takes.
+func batches(parts []vectorized.Part, of []int, workers int) [][]int {
+	var all [][]int
+	rows := int64(0)
+	for n, i := range of {
+		if n == 0 || rows >= batchRows && len(all[len(all)-1]) >= workers {
+			all, rows = append(all, nil), 0
+		}
+		all[len(all)-1] = append(all[len(all)-1], n)
+		rows += parts[i].Rows
+	}
+	return all
+}
+
+// batchRows is enough rows for a batch of files.
+const batchRows = 1 << 20
 
 // parallel calls do for each of n tasks, on any number of workers at a time, each task once, in order as far as that can
 // be said. It returns the error of the first task that failed; tasks behind it may not have been done.

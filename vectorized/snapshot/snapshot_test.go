@@ -89,11 +89,16 @@ func projections(t oracletest.TB, ns *manifests.Namespace, s *Snapshot) map[stri
 	if got["raw"], err = (arrow.Engine{Memory: mem}).Compute(ctx, ns, s.History()); err != nil {
 		t.Fatalf("raw: %v", err)
 	}
+	passes, err := (arrow.Engine{Memory: mem}).ComputeColumns(ctx, ns, s.Typed(), arrow.Options{Workers: 2, Memory: 1})
+	if err != nil {
+		t.Fatalf("typed, in passes: %v", err)
+	}
+	got["typed, in passes"] = passes.Projection()
 	source, err := s.Raw()
 	if err != nil {
 		t.Fatalf("raw source: %v", err)
 	}
-	raw, err := (arrow.Engine{Memory: mem}).ComputeRaw(ctx, ns, source, arrow.Options{})
+	raw, err := (arrow.Engine{Memory: mem}).ComputeRaw(ctx, ns, source, arrow.Options{Workers: 3, Memory: 1})
 	if err != nil {
 		t.Fatalf("raw source: %v", err)
 	}

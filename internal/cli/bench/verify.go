@@ -11,6 +11,7 @@ import (
 
 	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/exit"
+	"amends.dev/amends/internal/machine"
 	"amends.dev/amends/oracle/arrow"
 )
 
@@ -32,6 +33,7 @@ func newVerify(a *app.App) *cobra.Command {
 	dir := cmd.Flags().String("dir", "", "folder that keeps the history (default a temporary one)")
 	fromRaw := cmd.Flags().Bool("from-raw", false, "decode the raw records again instead of reading typed columns")
 	workers := cmd.Flags().Int("parallel", 0, "number of goroutines (default one for each processor)")
+	memory := cmd.Flags().String("memory", "", "memory for records at a time, as 512MiB (default a quarter of the machine's)")
 	output := cmd.Flags().StringP("output", "o", "text", "text or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *output != "text" && *output != "json" {
@@ -40,11 +42,18 @@ func newVerify(a *app.App) *cobra.Command {
 		if *fromRaw && h.noRaw {
 			return exit.With(exit.Usage, fmt.Errorf("--from-raw needs the raw records that --no-raw leaves out"))
 		}
+		bytes := machine.Memory() / 4
+		if *memory != "" {
+			var err error
+			if bytes, err = machine.ParseSize(*memory); err != nil {
+				return exit.With(exit.Usage, fmt.Errorf("--memory: %w", err))
+			}
+		}
 		path, remove, err := folder(*dir)
 		if err != nil {
 			return err
 		}
-		f, err := measure(cmd.Context(), a, &h, path, *fromRaw, arrow.Options{Workers: *workers})
+		f, err := measure(cmd.Context(), a, &h, path, *fromRaw, arrow.Options{Workers: *workers, Memory: bytes})
 		if e := remove(); err == nil {
 			err = e
 		}

@@ -12,6 +12,7 @@ import (
 	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/cli/load"
 	"amends.dev/amends/internal/exit"
+	"amends.dev/amends/internal/machine"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/projection"
@@ -38,6 +39,7 @@ func New(a *app.App) *cobra.Command {
 	cmd.Flags().StringVar(&o.engine, "engine", arrow.Engine{}.Name(), "arrow (columnar) or reference (row by row)")
 	cmd.Flags().BoolVar(&o.fromRaw, "from-raw", false, "decode a snapshot's raw records again instead of reading its typed columns")
 	cmd.Flags().IntVar(&o.parallel, "parallel", 0, "number of goroutines of the engine arrow (default one for each processor)")
+	cmd.Flags().StringVar(&o.memory, "memory", "", "memory for records at a time, as 512MiB (default a quarter of the machine's)")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "json", "json, or summary: counts and sums of the result of the engine arrow")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path, err := flags.Path(args)
@@ -58,13 +60,21 @@ func New(a *app.App) *cobra.Command {
 
 // options are the flags.
 type options struct {
-	records, engine, output string
-	fromRaw                 bool
-	parallel                int
+	records, engine, output, memory string
+	fromRaw                         bool
+	parallel                        int
+	bytes                           int64 // of memory
 }
 
 // check finds flags that make no sense, alone or together.
 func (o *options) check(manifestPath string) error {
+	o.bytes = machine.Memory() / 4
+	if o.memory != "" {
+		var err error
+		if o.bytes, err = machine.ParseSize(o.memory); err != nil {
+			return exit.With(exit.Usage, fmt.Errorf("--memory: %w", err))
+		}
+	}
 	usage := func(text string) error { return exit.With(exit.Usage, errors.New(text)) }
 	columnar := o.engine == arrow.Engine{}.Name()
 	switch {
@@ -93,7 +103,7 @@ func run(ctx context.Context, a *app.App, ns *manifests.Namespace, o options) er
 		}
 		return projection.Write(a.Stdout, p)
 	}
-	r, err := columnar(ctx, a, ns, o.records, o.fromRaw, arrow.Options{Workers: o.parallel})
+	r, err := columnar(ctx, a, ns, o.records, o.fromRaw, arrow.Options{Workers: o.parallel, Memory: o.bytes})
 	if err != nil {
 		return err
 	}

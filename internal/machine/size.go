@@ -1,0 +1,23 @@
+package machine
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// ParseSize reads a number of bytes: plain digits, or digits with KiB, MiB, GiB or TiB.
+func ParseSize(text string) (int64, error) {
+	digits, unit := text, int64(1)
+	for power, suffix := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if rest, ok := strings.CutSuffix(text, suffix); ok {
+			digits, unit = rest, 1<<(10*(power+1))
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+	if err != nil || n < 1 || n > math.MaxInt64/unit {
+		return 0, fmt.Errorf("%q is no size; write for example 512MiB or 2GiB", text)
+	}
+	return n * unit, nil
+}
