@@ -187,14 +187,14 @@ func (f *figure) bulk(name string) *measured {
 	m, began := &measured{}, time.Now()
 	err := rebuilding.Derive(f.t.Context(), rebuilding.Derivation{
 		Namespace: applied.Namespace, TopicID: f.source.ID, Ends: f.ends, Source: rebuilding.FromTopic(f.judge, "in", f.source.ID, f.ends),
-		Code: "figure", Parallel: runtime.GOMAXPROCS(0),
+		Code: "figure", Parallel: 2 * runtime.GOMAXPROCS(0),
 	}, dir)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	m.derive, began = time.Since(began), time.Now()
 	loaded, err := rebuilding.Load(f.t.Context(), rebuilding.Loading{
-		Applied: applied, StateURL: f.url, Dir: dir, Ends: f.ends, Member: "rebuild/" + name, Parallel: runtime.GOMAXPROCS(0), Clock: realTime{},
+		Applied: applied, StateURL: f.url, Dir: dir, Ends: f.ends, Member: "rebuild/" + name, Parallel: 2 * runtime.GOMAXPROCS(0), Clock: realTime{},
 	})
 	if err != nil {
 		f.t.Fatal(err)

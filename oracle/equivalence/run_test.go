@@ -223,6 +223,9 @@ func TestSC25CompareMoved(t *testing.T) {
 			w.sides["old"].progress.Worker, w.sides["new"].progress.Worker = []int64{10}, []int64{10}
 		},
 		"one side": func(w *world) { w.sides["old"].progress.Worker = []int64{10} },
+		"old view": func(w *world) {
+			w.sides["old"].view, w.sides["old"].output = []int64{8}, []int64{8}
+		},
 		"view": func(w *world) {
 			w.sides["new"].view, w.sides["new"].output = []int64{8}, []int64{8}
 		},

@@ -22,8 +22,8 @@ import (
 	"amends.dev/amends/stages/worker"
 )
 
-// bytewise compares bytes as a whole: one at a time takes minutes for megabytes.
-var bytewise = cmp.Comparer(bytes.Equal)
+// bytewise compares bytes as a whole: one at a time takes minutes for megabytes. Null is not empty.
+var bytewise = cmp.Comparer(func(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) })
 
 func sequence[T any](rows ...T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

@@ -1,6 +1,7 @@
 package clitest
 
 import (
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"os"
@@ -28,7 +29,7 @@ func TestRebuildLarge(t *testing.T) {
 	for i := range 4000 {
 		keys += fmt.Sprintf("item-%04d,warehouse-%d,1000,400\n", i/10, i%10)
 	}
-	text := strings.Split(fmt.Sprintf(manifest, "shop"), "  stockKeys:")[0] + "  stockKeysFrom: {file: keys.csv}\n"
+	text := strings.Split(fmt.Sprintf(manifest, "shop"), "  stockKeys:")[0] + fmt.Sprintf("  stockKeysFrom: {file: keys.csv, sha256: \"%x\"}\n", sha256.Sum256([]byte(keys)))
 	for name, content := range map[string]string{"keys.csv": keys, "shop.yaml": strings.ReplaceAll(text, "partitions: 2", "partitions: 4")} {
 		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)

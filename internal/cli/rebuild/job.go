@@ -101,12 +101,13 @@ func (j *job) through(t *target, log *journal) ([]int64, error) {
 	return log.through, nil
 }
 
-// workers is how many partitions are worked on at a time.
+// workers is how many partitions are worked on at a time: more than processors, because each waits for a server half of the
+// time.
 func (j *job) workers() int {
 	if j.parallel > 0 {
 		return j.parallel
 	}
-	return runtime.GOMAXPROCS(0)
+	return 2 * runtime.GOMAXPROCS(0)
 }
 
 // derive writes the dataset, or finds it in the folder where an earlier try kept it. The caller calls the returned function
