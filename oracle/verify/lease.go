@@ -51,13 +51,13 @@ func (v *run) acquireLease(ctx context.Context) error {
 	if v.acquireDenied = errors.Is(err, ErrDenied); v.acquireDenied {
 		return nil
 	}
-	if err != nil { // it may be in place all the same; the next look, or the next try, shows
-		return v.deps.Clock.Sleep(ctx, v.options.Poll)
-	}
-	if v.lease == nil {
+	if v.lease == nil { // after an error too: the lease may be in place all the same, and is then kept and released
 		keeping, cancel := context.WithCancel(ctx)
 		v.lease = &keeper{cancel: cancel, done: make(chan struct{})}
 		go v.keepLease(keeping, topic, name)
+	}
+	if err != nil { // the next look, or the next try, shows
+		return v.deps.Clock.Sleep(ctx, v.options.Poll)
 	}
 	return ctx.Err()
 }

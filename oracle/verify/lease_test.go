@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -245,4 +246,32 @@ func TestR22TheLeaseIsRenewed(t *testing.T) {
 		})
 	})
 	w.verify(report.Pass)
+}
+
+// unsure is Writers whose first answer to Acquire is lost.
+type unsure struct {
+	verify.Writers
+	lost bool
+}
+
+func (u *unsure) Acquire(ctx context.Context, topic, holder string, ttl time.Duration) error {
+	err := u.Writers.Acquire(ctx, topic, holder, ttl)
+	if !u.lost {
+		u.lost = true
+		return errors.New("the answer was lost")
+	}
+	return err
+}
+
+// TestR22LostAnswerOfTheLease: a lease that was taken although nobody said so is kept and released like any other.
+func TestR22LostAnswerOfTheLease(t *testing.T) {
+	w := newWorld(t)
+	w.demo()
+	w.writers = func(real verify.Writers) verify.Writers { return &unsure{Writers: real} }
+	r := w.verify(report.Pass)
+	var released bool
+	err := w.db.QueryRow(context.Background(), `SELECT released FROM amends.writer_lease`).Scan(&released)
+	if err != nil || !released || !strings.Contains(r.Checks[0].Text, "held by this run") {
+		t.Errorf("released %v, %v: %+v", released, err, r.Checks)
+	}
 }

@@ -56,6 +56,7 @@ type world struct {
 	snapshot                *verify.Snapshot
 	view                    func(viewPort) viewPort
 	clock                   verify.Clock
+	writers                 func(verify.Writers) verify.Writers
 	engines                 []engine.Engine
 	stateURL, viewURL       string
 	nextOutput, nextOffsets [2]int64
@@ -253,8 +254,12 @@ func (w *world) run() (*report.Report, error) {
 	if w.view != nil {
 		shown = w.view(viewPort{View: view})
 	}
+	var writers verify.Writers = state
+	if w.writers != nil {
+		writers = w.writers(state)
+	}
 	return verify.Run(ctx, verify.Deps{State: state, View: shown, Topics: topics, Engines: w.engines, Clock: w.clock,
-		Writers: state, Holder: "verify-test", Snapshot: w.snapshot, Progress: w.onEvent}, w.options)
+		Writers: writers, Holder: "verify-test", Snapshot: w.snapshot, Progress: w.onEvent}, w.options)
 }
 
 // verify runs and expects a status and its exit code.
