@@ -49,11 +49,11 @@ func (k *keeper) Step(ctx context.Context) (progress bool, wake time.Time, err e
 		return k.take(ctx, now)
 	}
 	if err := k.renew(ctx, now); err != nil {
-		return false, time.Time{}, k.failed(err)
+		return false, now.Add(standbyEvery), k.failed(err)
 	}
 	if !k.asked {
 		if k.asked, err = k.options.Lease.StopRequested(ctx); err != nil {
-			return false, time.Time{}, k.failed(fmt.Errorf("ask whether to stop: %w", err))
+			return false, now.Add(standbyEvery), k.failed(fmt.Errorf("ask whether to stop: %w", err))
 		}
 	}
 	if !k.asked {

@@ -283,7 +283,7 @@ func TestR22StopsWhenAsked(t *testing.T) {
 	}
 }
 
-// TestR22LeaseLost: nothing is sent once the lease may be another's.
+// TestR22LeaseLost: nothing is sent once the lease may be another's; it stands by and goes on when the lease is free.
 func TestR22LeaseLost(t *testing.T) {
 	mark.Expect(t, "R22 intake lost its lease")
 	s := newSite(t, nil)
@@ -293,4 +293,6 @@ func TestR22LeaseLost(t *testing.T) {
 	if a := s.post(submission("r2", asking("published", true))); a.status != 503 || len(s.world.Source.All()) != before {
 		t.Errorf("%d %s", a.status, a.text)
 	}
+	s.world.Lease.Take(false)
+	intaketest.Eventually(t, "the intake to go on", func() bool { return s.do("GET", "/readyz", "").status == 200 })
 }
