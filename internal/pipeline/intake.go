@@ -47,6 +47,8 @@ type IntakeOptions struct {
 	Zones   map[durability.Level][]string
 	// Targets are topics that deliver_to may name; they exist.
 	Targets []string
+	// StatusTopic receives the statuses of kept requests (R28); it exists. Empty for none.
+	StatusTopic string
 	// MaxBody, Rate, DeliveryTimeout and LeaseTTL are the server's and intake's defaults where zero.
 	MaxBody                   int64
 	Rate                      int
@@ -153,7 +155,7 @@ func (s *IntakeServer) parts(ctx context.Context) (intake.Options, error) {
 	if err != nil {
 		return intake.Options{}, err
 	}
-	targets, err := s.targets(ctx)
+	targets, status, err := s.targets(ctx)
 	if err != nil {
 		return intake.Options{}, err
 	}
@@ -162,7 +164,7 @@ func (s *IntakeServer) parts(ctx context.Context) (intake.Options, error) {
 	return intake.Options{
 		Config: config, Offered: func() durability.Level { return o.Offered }, Zones: o.Zones, Store: ownerpg.New(state),
 		Publisher: publisher, Lease: postgres.NewWriterLease(catalog, o.Applied.SourceTopicID, o.Holder), Holder: o.Holder,
-		Decisions: postgres.NewDecisions(state, config), Targets: targets, Clock: intake.Clock{Now: time.Now, Sleep: sleep},
+		Decisions: postgres.NewDecisions(state, config), Targets: targets, Status: status, Clock: intake.Clock{Now: time.Now, Sleep: sleep},
 		Attempt: names.name, Log: o.Log, DeliveryTimeout: o.DeliveryTimeout, LeaseTTL: o.LeaseTTL,
 	}, nil
 }
@@ -244,38 +246,53 @@ const (
 	drainPause = 200 * time.Millisecond
 )
 
-// targets connects to the topics for decisions.
-func (s *IntakeServer) targets(ctx context.Context) (map[string]intake.Target, error) {
-	if len(s.options.Targets) == 0 {
-		return nil, nil
+// targets connects to the topics for decisions, and to the one for statuses.
+func (s *IntakeServer) targets(ctx context.Context) (targets map[string]intake.Target, status *intake.Target, err error) {
+	if len(s.options.Targets) == 0 && s.options.StatusTopic == "" {
+		return nil, nil, nil
 	}
 	admin, err := kafka.NewAdmin(s.options.Kafka)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer admin.Close()
-	targets := map[string]intake.Target{}
+	targets = map[string]intake.Target{}
 	for _, name := range s.options.Targets {
-		spec := s.options.Applied.Namespace.Spec
-		if name == spec.Source.Topic || name == spec.Output.Topic {
-			return nil, fmt.Errorf("topic %s cannot receive decisions: it is the namespace's own", name)
+		if targets[name], err = s.target(ctx, admin, name, "decisions"); err != nil {
+			return nil, nil, err
 		}
-		info, err := admin.Describe(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		if info == nil {
-			return nil, fmt.Errorf("topic %s for decisions does not exist: create it first", name)
-		}
-		publisher, err := kafka.NewPublisher(ctx, s.options.Kafka,
-			kafka.Topic{Name: name, ID: info.ID, Partitions: info.Partitions}, s.options.DeliveryTimeout)
-		if err != nil {
-			return nil, err
-		}
-		s.closer(publisher.Close)
-		targets[name] = intake.Target{Publisher: publisher, Partitions: info.Partitions}
 	}
-	return targets, nil
+	name := s.options.StatusTopic
+	if name == "" {
+		return targets, nil, nil
+	}
+	if _, taken := targets[name]; taken {
+		return nil, nil, fmt.Errorf("topic %s cannot receive statuses: it receives decisions", name)
+	}
+	target, err := s.target(ctx, admin, name, "statuses")
+	return targets, &target, err
+}
+
+// target connects to a topic that exists and is not the namespace's own.
+func (s *IntakeServer) target(ctx context.Context, admin *kafka.Admin, name, what string) (intake.Target, error) {
+	spec := s.options.Applied.Namespace.Spec
+	if name == spec.Source.Topic || name == spec.Output.Topic {
+		return intake.Target{}, fmt.Errorf("topic %s cannot receive %s: it is the namespace's own", name, what)
+	}
+	info, err := admin.Describe(ctx, name)
+	if err != nil {
+		return intake.Target{}, err
+	}
+	if info == nil {
+		return intake.Target{}, fmt.Errorf("topic %s for %s does not exist: create it first", name, what)
+	}
+	publisher, err := kafka.NewPublisher(ctx, s.options.Kafka,
+		kafka.Topic{Name: name, ID: info.ID, Partitions: info.Partitions}, s.options.DeliveryTimeout)
+	if err != nil {
+		return intake.Target{}, err
+	}
+	s.closer(publisher.Close)
+	return intake.Target{Publisher: publisher, Partitions: info.Partitions}, nil
 }
 
 // Addr is where it listens, as host:port.

@@ -24,7 +24,7 @@ import (
 type intakeOptions struct {
 	app                                *app.App
 	selector                           *connect.Selector
-	listen, offered                    string
+	listen, offered, status            string
 	zones, targets                     []string
 	tokens, certificate, key, clientCA string
 	maxBody                            int64
@@ -56,6 +56,7 @@ func newIntake(a *app.App) *cobra.Command {
 	f.StringVar(&o.offered, "durability", string(durability.Published), "strongest level offered: none, stored or published [AMENDS_INTAKE_DURABILITY]")
 	f.StringArrayVar(&o.zones, "zone", nil, "zone characteristic to advertise, as LEVEL=ZONE; may be repeated")
 	f.StringArrayVar(&o.targets, "deliver-to", nil, "topic that senders may name for the worker's decisions; may be repeated")
+	f.StringVar(&o.status, "status-topic", "", "topic that receives the latest status of each kept request [AMENDS_INTAKE_STATUS_TOPIC]")
 	f.StringVar(&o.tokens, "tokens", "", "file of the bearer tokens' digests and authors [AMENDS_INTAKE_TOKENS]")
 	f.StringVar(&o.certificate, "serve-tls-cert", "", "file of the server's certificate [AMENDS_INTAKE_TLS_CERT]")
 	f.StringVar(&o.key, "serve-tls-key", "", "file of the certificate's key [AMENDS_INTAKE_TLS_KEY]")
@@ -82,7 +83,8 @@ func (o *intakeOptions) fill(cmd *cobra.Command) {
 		value    *string
 	}{
 		"listen": {"AMENDS_INTAKE_LISTEN", &o.listen}, "durability": {"AMENDS_INTAKE_DURABILITY", &o.offered},
-		"tokens": {"AMENDS_INTAKE_TOKENS", &o.tokens}, "serve-tls-cert": {"AMENDS_INTAKE_TLS_CERT", &o.certificate},
+		"status-topic": {"AMENDS_INTAKE_STATUS_TOPIC", &o.status},
+		"tokens":       {"AMENDS_INTAKE_TOKENS", &o.tokens}, "serve-tls-cert": {"AMENDS_INTAKE_TLS_CERT", &o.certificate},
 		"serve-tls-key": {"AMENDS_INTAKE_TLS_KEY", &o.key}, "client-ca": {"AMENDS_INTAKE_CLIENT_CA", &o.clientCA},
 	} {
 		if value := o.app.Getenv(at.variable); value != "" && !cmd.Flags().Changed(flag) {
@@ -94,8 +96,8 @@ func (o *intakeOptions) fill(cmd *cobra.Command) {
 // settings are the options of the pipeline as the flags say, without those of the servers.
 func (o *intakeOptions) settings() (pipeline.IntakeOptions, error) {
 	p := pipeline.IntakeOptions{
-		Listen: o.listen, Offered: durability.Level(o.offered), Targets: o.targets, MaxBody: o.maxBody, Rate: o.rate,
-		Zones: map[durability.Level][]string{},
+		Listen: o.listen, Offered: durability.Level(o.offered), Targets: o.targets, StatusTopic: o.status,
+		MaxBody: o.maxBody, Rate: o.rate, Zones: map[durability.Level][]string{},
 	}
 	if !p.Offered.Recognised() {
 		return p, fmt.Errorf("--durability %s: want none, stored or published", o.offered)

@@ -37,14 +37,14 @@ type World struct {
 	Config *ledger.Config
 	// Store can be made to fail by Down.
 	Store *Store
-	// Source and Target are the topics.
-	Source, Target *Topic
-	Lease          *Lease
+	// Source, Target and Statuses are the topics; the intake has no status topic where its options do not get one.
+	Source, Target, Statuses *Topic
+	Lease                    *Lease
 	// Offered is the strongest level offered.
 	Offered atomic.Value
-	// Held stops the drain of publications; Behind stops the worker.
-	Held, Behind atomic.Bool
-	attempts     atomic.Int64
+	// Held stops the drain of publications, Silent the sending of statuses; Behind stops the worker.
+	Held, Silent, Behind atomic.Bool
+	attempts             atomic.Int64
 }
 
 // New is a world of namespace shop, with widgets and gadgets in Berlin, that offers published.
@@ -62,7 +62,7 @@ func New() *World {
 	}}
 	w := &World{
 		Config: ledger.NewConfig(ns, TopicID), Store: &Store{Store: memory.New()},
-		Source: NewTopic(), Target: NewTopic(), Lease: &Lease{},
+		Source: NewTopic(), Target: NewTopic(), Statuses: NewTopic(), Lease: &Lease{},
 	}
 	w.Offered.Store(durability.Published)
 	return w
@@ -117,12 +117,12 @@ func (w *World) Start(t testing.TB, options intake.Options) *intake.Intake {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
-	tasks := append(i.Tasks(), i.LeaseTask(), run.Task{Stage: "drain", Step: func(ctx context.Context) (bool, time.Time, error) {
-		if w.Held.Load() {
-			return false, time.Now().Add(time.Millisecond), nil
+	tasks := append(i.Tasks(), i.LeaseTask(), run.Task{Stage: "drain", Step: unless(&w.Held, drain.Step)})
+	for n := range tasks {
+		if tasks[n].Stage == "intake-status" {
+			tasks[n].Step = unless(&w.Silent, tasks[n].Step)
 		}
-		return drain.Step(ctx)
-	}})
+	}
 	group.Go(func() {
 		run.New(run.Options{Now: time.Now, Random: func(n int64) int64 { return n / 2 }}, tasks...).Run(ctx)
 	})
@@ -132,6 +132,19 @@ func (w *World) Start(t testing.TB, options intake.Options) *intake.Intake {
 	})
 	Eventually(t, "the intake to be ready", func() bool { ready, _ := i.Ready(); return ready })
 	return i
+}
+
+// taskStep is that of a run.Task.
+type taskStep = func(ctx context.Context) (progress bool, wake time.Time, err error)
+
+// unless takes steps while stopped is not set.
+func unless(stopped *atomic.Bool, step taskStep) taskStep {
+	return func(ctx context.Context) (bool, time.Time, error) {
+		if stopped.Load() {
+			return false, time.Now().Add(time.Millisecond), nil
+		}
+		return step(ctx)
+	}
 }
 
 // Store is a store that can be away.

@@ -87,6 +87,7 @@ func (s *server) showMetrics(w http.ResponseWriter, _ *http.Request) {
 	one("amends_intake_direct_total", "counter", "Requests published without being kept.", done.Direct.Load())
 	one("amends_intake_group_commits_total", "counter", "Transactions of the owner store that kept requests.", done.Commits.Load())
 	one("amends_intake_delivered_total", "counter", "Decisions delivered to the topics of deliver_to.", done.Delivered.Load())
+	one("amends_intake_statuses_total", "counter", "Statuses sent to the status topic.", done.Statuses.Load())
 	head("amends_intake_waiting", "gauge", "Requests that wait for the next group.")
 	fmt.Fprintf(&b, "amends_intake_waiting{for=\"commit\"} %d\namends_intake_waiting{for=\"publication\"} %d\n", kept, direct)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

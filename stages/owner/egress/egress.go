@@ -8,10 +8,12 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
+	"amends.dev/amends/internal/invariant"
 	"amends.dev/amends/stages/owner"
 )
 
@@ -23,11 +25,12 @@ type Source interface {
 	LatestPublished(ctx context.Context, published owner.LatestDurableProjection) (bool, error)
 }
 
-// Publisher hands a value to its receiver. It takes nothing but a LatestDurableProjection, and nothing that claims complete
+// Publisher hands values to their receiver. It takes nothing but LatestDurableProjections, and nothing that claims complete
 // history.
 type Publisher interface {
-	// Publish returns nil only after the receiver has the value. It may be called again with the same value.
-	Publish(ctx context.Context, value owner.LatestDurableProjection) error
+	// Publish returns one outcome for each value, in order: nil only after the receiver has it. It may be called again
+	// with the same values.
+	Publish(ctx context.Context, values []owner.LatestDurableProjection) []error
 }
 
 // Clock is the time.
@@ -71,15 +74,23 @@ func (e *Egress) Published() int64 { return e.published }
 
 // Step does one bounded unit of work: it publishes the values that are pending now, each once, and notes it. A value that
 // was replaced while it was published stays pending with its successor. progress asks for another Step at once, otherwise
-// not before wake. An error is a fault to back off from; values before it are published and noted.
+// not before wake. An error is a fault to back off from; a value that cannot be published holds up no other.
 func (e *Egress) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
 	values, err := e.source.PendingLatest(ctx, e.config.Prefix, e.config.Batch)
 	if err != nil {
 		return false, time.Time{}, fmt.Errorf("find latest values to publish: %w", err)
 	}
-	for _, value := range values {
-		if err := e.publisher.Publish(ctx, value); err != nil {
-			return false, time.Time{}, fmt.Errorf("publish the latest value of %q: %w", value.OwnerID(), err)
+	if len(values) == 0 {
+		return false, e.clock.Now().Add(e.config.Idle), nil
+	}
+	outcomes := e.publisher.Publish(ctx, values)
+	if len(outcomes) != len(values) {
+		return false, time.Time{}, invariant.Violated("publisher answered %d of %d values", len(outcomes), len(values))
+	}
+	for n, value := range values {
+		if outcomes[n] != nil {
+			err = cmp.Or(err, fmt.Errorf("publish the latest value of %q: %w", value.OwnerID(), outcomes[n]))
+			continue
 		}
 		noted, err := e.source.LatestPublished(ctx, value)
 		if err != nil {
@@ -89,8 +100,5 @@ func (e *Egress) Step(ctx context.Context) (progress bool, wake time.Time, err e
 			e.published++
 		}
 	}
-	if len(values) > 0 {
-		return true, time.Time{}, nil
-	}
-	return false, e.clock.Now().Add(e.config.Idle), nil
+	return err == nil, time.Time{}, err
 }
