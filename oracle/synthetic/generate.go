@@ -70,7 +70,7 @@ func (g *generator) reset() {
 	r := &g.run
 	r.Offset, r.BrokerTime, r.SourceTime = r.Offset[:0], r.BrokerTime[:0], r.SourceTime[:0]
 	r.Revision, r.ValidTime, r.Qty = r.Revision[:0], r.ValidTime[:0], r.Qty[:0]
-	for _, text := range []*vectorized.Strings{&r.TxnID, &r.Key, &r.Value} {
+	for _, text := range []*vectorized.Strings{&r.TxnID, &r.Raw.Key, &r.Raw.Value} {
 		text.Data, text.Offsets = text.Data[:0], append(text.Offsets[:0], 0)
 	}
 	for _, d := range []*vectorized.Dictionary{&r.Item, &r.Location, &r.Kind} {

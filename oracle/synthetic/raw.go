@@ -11,9 +11,9 @@ import (
 func (g *generator) raw(t *transaction, revision, sourceTime int64) {
 	k := &g.h.Namespace.Spec.StockKeys[t.key]
 	r := &g.run
-	r.Key.Data = append(r.Key.Data, decode.BrokerKey(k.Item, k.Location)...)
-	r.Key.Offsets = append(r.Key.Offsets, uint32(len(r.Key.Data)))
-	v := append(r.Value.Data, `{"txn_id":"`...)
+	r.Raw.Key.Data = append(r.Raw.Key.Data, decode.BrokerKey(k.Item, k.Location)...)
+	r.Raw.Key.Offsets = append(r.Raw.Key.Offsets, uint32(len(r.Raw.Key.Data)))
+	v := append(r.Raw.Value.Data, `{"txn_id":"`...)
 	v = appendTxnID(v, t.number)
 	v = strconv.AppendInt(append(v, `","revision":`...), revision, 10)
 	v = append(append(v, `,"kind":"`...), r.Kind.Values[t.kind-1]...)
@@ -22,8 +22,8 @@ func (g *generator) raw(t *transaction, revision, sourceTime int64) {
 	v = appendInstant(append(v, `"},"valid_time":"`...), t.validTime)
 	v = strconv.AppendInt(append(v, `","qty":`...), t.qty, 10)
 	v = appendInstant(append(v, `,"source_time":"`...), sourceTime)
-	r.Value.Data = append(v, `"}`...)
-	r.Value.Offsets = append(r.Value.Offsets, uint32(len(r.Value.Data)))
+	r.Raw.Value.Data = append(v, `"}`...)
+	r.Raw.Value.Offsets = append(r.Raw.Value.Offsets, uint32(len(r.Raw.Value.Data)))
 }
 
 // appendInstant appends an instant as RFC 3339, UTC.

@@ -18,8 +18,8 @@ type Bulk struct {
 	// BrokerTime (milliseconds since the Unix epoch) has one value for each record, SourceTime (nanoseconds) one for each
 	// accepted one.
 	BrokerTime, SourceTime []int64
-	// Key and Value have one value for each record where the set has raw files.
-	Key, Value vectorized.Strings
+	// Raw are the records as they were, where the set has raw files.
+	Raw vectorized.RawColumns
 }
 
 // WriteBulk writes a new set from columns: a generated history, with raw files or without. Partitions are written
@@ -51,6 +51,9 @@ func (w *Writer) bulk(raw bool, next func(partition int32) iter.Seq[*Bulk]) erro
 		all.Go(func() {
 			b := bulkWriter{w: w, partition: int32(p)}
 			files[p], errs[p] = b.write(next(int32(p)))
+			if errs[p] != nil && b.pair != nil {
+				errs[p] = errors.Join(errs[p], b.pair.discard(w.storage))
+			}
 		})
 	}
 	all.Wait()
@@ -107,8 +110,11 @@ func (b *bulkWriter) close() error {
 		return nil
 	}
 	files, err := b.pair.finish()
+	if err != nil {
+		return err // the files are discarded with the export
+	}
 	b.files, b.pair, b.number = append(b.files, files...), nil, b.number+1
-	return err
+	return nil
 }
 
 // columns writes the values of a row group, column by column.
@@ -147,21 +153,24 @@ func (b *bulkWriter) columns(run *Bulk) error {
 		return err
 	}
 	columns = b.pair.raw.rows.ColumnWriters()
-	text := func(s *vectorized.Strings) func(i int) parquet.Value {
-		return func(i int) parquet.Value { return parquet.ByteArrayValue(s.Value(i)) }
-	}
 	err = errors.Join(err, b.required(columns, partPartition, run.Rows, partition))
 	err = errors.Join(err, b.required(columns, partOffset, run.Rows, integer(run.Offset)))
 	err = errors.Join(err, b.required(columns, partBrokerTime, run.Rows, integer(run.BrokerTime)))
-	err = errors.Join(err, b.all(columns, rawKey, run.Rows, text(&run.Key)))
-	return errors.Join(err, b.all(columns, rawValue, run.Rows, text(&run.Value)))
+	err = errors.Join(err, b.nullable(columns, rawKey, run.Rows, &run.Raw.Key, run.Raw.KeyLevels))
+	return errors.Join(err, b.nullable(columns, rawValue, run.Rows, &run.Raw.Value, run.Raw.ValueLevels))
 }
 
-// all writes a column that may hold nulls and has none.
-func (b *bulkWriter) all(columns []*parquet.ColumnWriter, column, rows int, value func(i int) parquet.Value) error {
+// nullable writes a column of bytes that is null where its level is 0; no levels mean no nulls.
+func (b *bulkWriter) nullable(columns []*parquet.ColumnWriter, column, rows int, values *vectorized.Strings, levels []byte) error {
 	b.values = b.values[:0]
-	for i := range rows {
-		b.values = append(b.values, present(value(i), column))
+	n := 0
+	for row := range rows {
+		if len(levels) > 0 && levels[row] == 0 {
+			b.values = append(b.values, null(column))
+			continue
+		}
+		b.values = append(b.values, present(parquet.ByteArrayValue(values.Value(n)), column))
+		n++
 	}
 	_, err := columns[column].WriteRowValues(b.values)
 	return err

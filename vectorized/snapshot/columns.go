@@ -1,12 +1,6 @@
 package snapshot
 
-import (
-	"github.com/parquet-go/parquet-go"
-
-	"amends.dev/amends/manifests"
-	"amends.dev/amends/oracle/decode"
-	"amends.dev/amends/oracle/engine"
-)
+import "github.com/parquet-go/parquet-go"
 
 // partColumns is the schema of a typed file. It only carries the tags: rows are
 // written and read value by value, so that null, empty and zero stay apart.
@@ -70,52 +64,3 @@ func present(v parquet.Value, column int) parquet.Value { return v.Level(0, 1, c
 
 // null is the null of a column.
 func null(column int) parquet.Value { return parquet.NullValue().Level(0, 0, column) }
-
-// nullable is a byte string in which nil is null and distinct from empty.
-func nullable(b []byte, column int) parquet.Value {
-	if b == nil {
-		return null(column)
-	}
-	return present(parquet.ByteArrayValue(b), column)
-}
-
-// coordinates appends the columns that both files have.
-func coordinates(row parquet.Row, r *engine.Record) parquet.Row {
-	return append(row,
-		required(parquet.Int32Value(r.Partition), partPartition),
-		required(parquet.Int64Value(r.Offset), partOffset),
-		required(parquet.Int64Value(r.BrokerTime), partBrokerTime))
-}
-
-// rawRow appends a record's row of the raw file.
-func rawRow(row parquet.Row, r *engine.Record) parquet.Row {
-	return append(coordinates(row, r), nullable(r.Key, rawKey), nullable(r.Value, rawValue))
-}
-
-// partRow appends a record's row of the typed file: what the oracle's decoder makes of it.
-func partRow(row parquet.Row, r *engine.Record, d *decode.Decoder, keys []manifests.StockKey) parquet.Row {
-	row = coordinates(row, r)
-	tx, reason := d.Decode(r.Partition, r.Key, r.Value)
-	if reason != decode.Accepted {
-		for column := partItem; column < partRejectReason; column++ {
-			row = append(row, null(column))
-		}
-		return append(row, text(string(reason), partRejectReason))
-	}
-	integer := func(v int64, column int) parquet.Value { return present(parquet.Int64Value(v), column) }
-	return append(row,
-		text(keys[tx.Key].Item, partItem),
-		text(keys[tx.Key].Location, partLocation),
-		present(parquet.ByteArrayValue(tx.TxnID), partTxnID),
-		integer(tx.Revision, partRevision),
-		text(tx.Kind.String(), partKind),
-		integer(tx.ValidTime, partValidTime),
-		integer(tx.Qty, partQty),
-		integer(tx.SourceTime, partSourceTime),
-		null(partRejectReason))
-}
-
-// text is a string that is not null.
-func text(s string, column int) parquet.Value {
-	return present(parquet.ByteArrayValue([]byte(s)), column)
-}

@@ -10,10 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
-
-	"amends.dev/amends/manifests"
-	"amends.dev/amends/oracle/decode"
-	"amends.dev/amends/oracle/engine"
 )
 
 // limits bound row groups and files. A row group is held in memory by its writer, one per partition, and by its reader.
@@ -69,19 +65,16 @@ func (p *parquetFile) sum() string { return hex.EncodeToString(p.digest.Sum(nil)
 
 // pair is the typed and the raw file of one range of a partition, being written; raw is nil in a set without raw files.
 type pair struct {
-	decoder                 *decode.Decoder
-	keys                    []manifests.StockKey
-	limits                  limits
-	part, raw               *parquetFile
-	partition               int32
-	first, last, rows       int64
-	groups, inGroup, volume int // groups done; rows and bytes of the open one
-	partRow, rawRow         parquet.Row
+	limits            limits
+	part, raw         *parquetFile
+	partition         int32
+	first, last, rows int64
+	groups            int // that are complete
 }
 
 // newPair begins the n-th files of a partition.
 func newPair(w *Writer, partition int32, n int) (*pair, error) {
-	p := &pair{decoder: w.decoder, keys: w.keys, limits: w.limits, partition: partition}
+	p := &pair{limits: w.limits, partition: partition}
 	var err error
 	if p.part, err = createParquet(w.storage, filepath.Join(w.folder, fileName("part", partition, n)), partSchema); err != nil {
 		return nil, err
@@ -95,33 +88,9 @@ func newPair(w *Writer, partition int32, n int) (*pair, error) {
 	return p, nil
 }
 
-// append adds one record to both files.
-func (p *pair) append(r *engine.Record) error {
-	p.partRow = partRow(p.partRow[:0], r, p.decoder, p.keys)
-	p.rawRow = rawRow(p.rawRow[:0], r)
-	if _, err := p.part.rows.WriteRows([]parquet.Row{p.partRow}); err != nil {
-		return err
-	}
-	if _, err := p.raw.rows.WriteRows([]parquet.Row{p.rawRow}); err != nil {
-		return err
-	}
-	if p.rows == 0 {
-		p.first = r.Offset
-	}
-	p.last = r.Offset
-	p.rows++
-	p.inGroup++
-	p.volume += len(r.Key) + len(r.Value)
-	if p.inGroup < p.limits.groupRows && p.volume < p.limits.groupBytes {
-		return nil
-	}
-	return p.endGroup()
-}
-
 // endGroup ends a row group.
 func (p *pair) endGroup() error {
 	p.groups++
-	p.inGroup, p.volume = 0, 0
 	err := p.part.rows.Flush()
 	if err == nil && p.raw != nil {
 		err = p.raw.rows.Flush()
@@ -153,10 +122,16 @@ func (p *pair) finish() ([]File, error) {
 	return []File{describe(p.part), describe(p.raw)}, nil
 }
 
-// discard removes both files, complete or not.
+// discard removes the files, complete or not.
 func (p *pair) discard(s storage) error {
-	_, _ = p.part.file.Close(), p.raw.file.Close() // they may be closed already
-	if err := errors.Join(s.remove(p.part.path), s.remove(p.raw.path)); err != nil {
+	var errs []error
+	for _, f := range []*parquetFile{p.part, p.raw} {
+		if f != nil {
+			_ = f.file.Close() // it may be closed already
+			errs = append(errs, s.remove(f.path))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("remove incomplete files: %w", err)
 	}
 	return nil

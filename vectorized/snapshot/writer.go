@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"amends.dev/amends/manifests"
@@ -26,16 +27,20 @@ const (
 // Writer exports a history into a folder. It is for one goroutine. After an error of Append or Close only Abort is
 // left; what was complete stays for a later Create.
 type Writer struct {
-	storage   storage
-	dir       string // the final name
-	folder    string // where files are written: dir when appending, dir.partial for a new set
-	lock      *folderLock
-	decoder   *decode.Decoder
-	keys      []manifests.StockKey
-	limits    limits
-	index     Index   // of the complete files
-	next      []int64 // the lowest offset that is still missing, by partition
-	open      []*pair // by partition
+	storage storage
+	dir     string // the final name
+	folder  string // where files are written: dir when appending, dir.partial for a new set
+	lock    *folderLock
+	decoder *decode.Decoder
+	// items and locations are those of the stock keys, by index.
+	items, locations [][]byte
+	limits           limits
+	index            Index   // of the complete files
+	next             []int64 // the lowest offset that is still missing, by partition
+	lanes            []*lane // by partition, nil before the first record
+	// encoders bounds the groups in work, groups are empty ones.
+	encoders  chan struct{}
+	groups    chan *group
 	failed    error
 	published bool
 }
@@ -56,7 +61,12 @@ func create(s storage, l limits, dir string, ns *manifests.Namespace, meta Meta)
 	if len(meta.Starts) != int(ns.Spec.Source.Partitions) {
 		return nil, fmt.Errorf("export to %s: %d partitions, the manifest has %d", dir, len(meta.Starts), ns.Spec.Source.Partitions)
 	}
-	w := &Writer{storage: s, dir: dir, decoder: decode.New(ns), keys: ns.Spec.StockKeys, limits: l}
+	w := &Writer{storage: s, dir: dir, decoder: decode.New(ns), limits: l}
+	w.encoders = make(chan struct{}, runtime.GOMAXPROCS(0))
+	w.groups = make(chan *group, len(meta.Starts)+cap(w.encoders))
+	for _, k := range ns.Spec.StockKeys {
+		w.items, w.locations = append(w.items, []byte(k.Item)), append(w.locations, []byte(k.Location))
+	}
 	if err := w.enter(); err != nil {
 		return nil, fmt.Errorf("export to %s: %w", dir, err)
 	}
@@ -102,7 +112,7 @@ func refuseForeign(dir string) error {
 func (w *Writer) resume(meta Meta) error {
 	w.index = Index{Version: Version, Meta: meta, Raw: true, Files: []File{}}
 	w.next = slices.Clone(meta.Starts)
-	w.open = make([]*pair, len(meta.Starts))
+	w.lanes = make([]*lane, len(meta.Starts))
 	published, err := readIndex(filepath.Join(w.folder, indexName))
 	if err != nil {
 		return err
@@ -202,7 +212,7 @@ func (w *Writer) Append(records []engine.Record) error {
 	}
 	for i := range records {
 		if err := w.append(&records[i]); err != nil {
-			w.failed = fmt.Errorf("export to %s: partition %d, offset %d: %w", w.dir, records[i].Partition, records[i].Offset, err)
+			w.failed = fmt.Errorf("export to %s: %w", w.dir, err)
 			return w.failed
 		}
 	}
@@ -213,39 +223,45 @@ func (w *Writer) Append(records []engine.Record) error {
 func (w *Writer) append(r *engine.Record) error {
 	p := r.Partition
 	if p < 0 || int(p) >= len(w.next) || r.Offset < w.next[p] || r.Offset >= w.index.Ends[p] {
-		return errors.New("the record is out of order or outside the exported range")
+		return fmt.Errorf("partition %d, offset %d: the record is out of order or outside the exported range", p, r.Offset)
 	}
-	if open := w.open[p]; open != nil && open.full() {
-		if err := w.complete(p); err != nil {
-			return err
-		}
-	}
-	if w.open[p] == nil {
+	if w.lanes[p] == nil {
 		n := 0
 		for _, f := range w.index.Files {
 			if f.Partition == p {
 				n++
 			}
 		}
-		var err error
-		if w.open[p], err = newPair(w, p, n/2); err != nil {
-			return err
-		}
+		w.lanes[p] = newLane(w, p, n/2)
 	}
-	if err := w.open[p].append(r); err != nil {
+	if err := w.lanes[p].append(r); err != nil {
 		return err
 	}
 	w.next[p] = r.Offset + 1
 	return nil
 }
 
-// complete finishes the open files of a partition and notes them as complete.
-func (w *Writer) complete(p int32) error {
-	files, err := w.open[p].finish()
-	if err != nil {
-		return err
+// takeGroup returns an empty group.
+func (w *Writer) takeGroup() *group {
+	g := &group{}
+	select {
+	case g = <-w.groups:
+	default:
 	}
-	w.open[p] = nil
+	g.reset()
+	return g
+}
+
+// giveGroup takes the memory of a group back.
+func (w *Writer) giveGroup(g *group) {
+	select {
+	case w.groups <- g:
+	default:
+	}
+}
+
+// note notes complete files of a partition, so that a later export goes on behind them.
+func (w *Writer) note(p int32, files []File) error {
 	at, _ := slices.BinarySearchFunc(w.index.Files, p+1, func(f File, p int32) int { return cmp.Compare(f.Partition, p) })
 	w.index.Files = slices.Insert(slices.Clone(w.index.Files), at, files...)
 	return w.save(progressName)
@@ -277,11 +293,24 @@ func (w *Writer) Close() error {
 
 // publish makes the new set visible, in one rename.
 func (w *Writer) publish() error {
-	for p := range w.open {
-		if w.open[p] == nil {
+	for _, l := range w.lanes {
+		if l != nil && l.open != nil {
+			if err := l.hand(); err != nil {
+				return err
+			}
+		}
+	}
+	for _, l := range w.lanes {
+		if l == nil {
 			continue
 		}
-		if err := w.complete(int32(p)); err != nil {
+		if err := l.wait(); err != nil {
+			return err
+		}
+		if err := l.writer.close(); err != nil {
+			return err
+		}
+		if err := l.wait(); err != nil { // notes the last files
 			return err
 		}
 	}
@@ -317,11 +346,17 @@ func (w *Writer) Abort() error {
 		w.failed = errors.New("the export was aborted")
 	}
 	var errs []error
-	for p, open := range w.open {
-		if open != nil {
-			errs = append(errs, open.discard(w.storage))
-			w.open[p] = nil
+	for p, l := range w.lanes {
+		if l == nil {
+			continue
 		}
+		if l.busy != nil {
+			<-l.busy
+		}
+		if l.writer.pair != nil {
+			errs = append(errs, l.writer.pair.discard(w.storage))
+		}
+		w.lanes[p] = nil
 	}
 	return errors.Join(append(errs, w.lock.release())...)
 }
