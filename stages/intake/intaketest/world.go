@@ -153,6 +153,9 @@ type Store struct {
 	down atomic.Bool
 	// Cut makes the next commit happen without an answer.
 	Cut atomic.Bool
+	// Slow holds every commit back while it is locked; Entered counts the calls.
+	Slow    sync.RWMutex
+	Entered atomic.Int64
 }
 
 // Down makes every call fail, or not.
@@ -160,6 +163,9 @@ func (s *Store) Down(down bool) { s.down.Store(down) }
 
 // Commit implements owner.Store.
 func (s *Store) Commit(ctx context.Context, commits ...owner.Commit) ([]owner.Result, error) {
+	s.Entered.Add(1)
+	s.Slow.RLock()
+	defer s.Slow.RUnlock()
 	if s.down.Load() {
 		return nil, ErrDown
 	}

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"amends.dev/amends/stages/intake"
+	"amends.dev/amends/stages/intake/intaketest"
+)
+
+// TestOverload: what does not fit into the queue is refused at once, with Retry-After; what was taken is answered and
+// kept, however long the store takes, and the store gets it in few commits.
+func TestOverload(t *testing.T) {
+	const fits, clients = 5, 30
+	s := newSite(t, func(_ *Options, o *intake.Options) { o.Queue = fits })
+	s.world.Store.Slow.Lock()
+	before := s.world.Store.Entered.Load()
+	var answered, refused atomic.Int64
+	statuses := make([]int, clients)
+	var group sync.WaitGroup
+	send := func(n int) {
+		group.Go(func() {
+			statuses[n] = s.post(submission(fmt.Sprint("o", n), asking("stored", true))).status
+			answered.Add(1)
+			if statuses[n] == 503 {
+				refused.Add(1)
+			}
+		})
+	}
+	send(0)
+	intaketest.Eventually(t, "a commit under way", func() bool { return s.world.Store.Entered.Load() > before })
+	for n := 1; n < clients; n++ {
+		send(n)
+	}
+	intaketest.Eventually(t, "refusals", func() bool { return refused.Load() == clients-fits-1 })
+	if answered.Load() != refused.Load() {
+		t.Errorf("%d answers, %d refusals: an answer before the commit", answered.Load(), refused.Load())
+	}
+	s.world.Store.Slow.Unlock()
+	group.Wait()
+	for n, status := range statuses {
+		kept := s.world.Store.Count(t, intake.LocalAuthor, fmt.Sprint("o", n)) == 1
+		if status != 200 && status != 503 || kept != (status == 200) {
+			t.Errorf("request %d: %d, kept %t", n, status, kept)
+		}
+	}
+	if commits := s.intake.Done().Commits.Load(); commits != 2 {
+		t.Errorf("%d commits for one request and %d that waited, want 2", commits, fits)
+	}
+}
