@@ -1,6 +1,8 @@
 package ownerconformance
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -56,7 +58,7 @@ func (r *runner) history(records []*record) (owner.CompleteHistory, error) {
 	return owner.DecodeCompleteHistory(h.Bytes())
 }
 
-// capabilities checks that neither form is read as the other.
+// capabilities checks that neither form is read as the other, with a changed label neither.
 func (r *runner) capabilities(place string, h owner.CompleteHistory, latest owner.LatestDurableProjection) {
 	if _, err := owner.DecodeLatest(latest.Bytes()); err != nil {
 		r.fault(place, fmt.Sprintf("a latest value is not read back: %v", err))
@@ -67,4 +69,21 @@ func (r *runner) capabilities(place string, h owner.CompleteHistory, latest owne
 	if _, err := owner.DecodeLatest(h.Bytes()); !errors.Is(err, owner.ErrNotThis) {
 		r.fault(place, fmt.Sprintf("a complete history was read as a latest value: %v", err))
 	}
+	if _, err := owner.DecodeCompleteHistory(relabelled(latest.Bytes(), owner.CompleteHistoryCapability)); !errors.Is(err, owner.ErrNotThis) {
+		r.fault(place, fmt.Sprintf("a latest value was read as complete history under another label: %v", err))
+	}
+	if _, err := owner.DecodeLatest(relabelled(h.Bytes(), owner.LatestStateOnly)); !errors.Is(err, owner.ErrNotThis) {
+		r.fault(place, fmt.Sprintf("a complete history was read as a latest value under another label: %v", err))
+	}
+}
+
+// relabelled are stored bytes that claim another capability, with the sum that fits: a length and the label, what follows
+// them, and a SHA-256 over all of it.
+func relabelled(stored []byte, label owner.Capability) []byte {
+	body := stored[:len(stored)-sha256.Size]
+	rest := body[8+binary.BigEndian.Uint64(body):]
+	text := append(binary.BigEndian.AppendUint64(nil, uint64(len(label))), label...)
+	text = append(text, rest...)
+	sum := sha256.Sum256(text)
+	return append(text, sum[:]...)
 }

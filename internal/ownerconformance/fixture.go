@@ -26,6 +26,8 @@ type Scenario struct {
 	// Fingerprints and Reconciliations are what scenarios of ProjectionFingerprint have instead of steps.
 	Fingerprints    *fingerprintCase
 	Reconciliations []*reconciliationCase
+	// byIdentity says that the lists of images are in the order of identities, not of acceptance.
+	byIdentity bool
 }
 
 // The operations.
@@ -90,7 +92,7 @@ type receipt struct {
 	Payload  payload `json:"payload"`
 }
 
-// result is what a step answers. Through and Ack are not compared where they are absent.
+// result is what a step answers. Through and Ack are not compared where they are absent; Ack may be given of any step.
 type result struct {
 	Outcome string  `json:"outcome"`
 	Through *uint64 `json:"through,omitempty"`

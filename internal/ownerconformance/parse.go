@@ -32,6 +32,7 @@ func Load(folder fs.FS) ([]*File, error) {
 		f.Name = name
 		files = append(files, f)
 	}
+	markOrders(files)
 	return files, nil
 }
 
