@@ -22,34 +22,57 @@ import (
 // serve runs an intake in this process, and the stages beside it, until the test ends.
 func (b *bed) serve(t *testing.T, targets ...string) {
 	t.Helper()
+	b.stages(t)
+	b.inProcess(t, pipeline.IntakeOptions{Holder: "in process", Listen: b.listen, Targets: targets})
+	b.ready()
+}
+
+// inProcess runs an intake in this process until the test ends, or it is stopped.
+func (b *bed) inProcess(t *testing.T, o pipeline.IntakeOptions) (stop func()) {
+	t.Helper()
 	log := &logBuffer{}
-	s, err := pipeline.NewIntake(t.Context(), pipeline.IntakeOptions{
-		Applied: b.applied, StateURL: b.url, Kafka: kafka.Config{Brokers: b.broker.Seeds}, Holder: "in process", Listen: b.listen,
-		Offered: durability.Published, Targets: targets, DeliveryTimeout: deliveryTimeout, Log: slog.New(slog.NewTextHandler(log, nil)),
-	})
+	o.Applied, o.StateURL, o.Kafka, o.Offered = b.applied, b.url, kafka.Config{Brokers: b.broker.Seeds}, durability.Published
+	o.DeliveryTimeout, o.Log = deliveryTimeout, slog.New(slog.NewTextHandler(log, nil))
+	s, err := pipeline.NewIntake(t.Context(), o)
 	b.must(err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := s.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	stop = func() {
+		cancel()
+		<-ended
+	}
+	t.Cleanup(func() {
+		stop()
+		if t.Failed() {
+			t.Logf("%s:\n%s", o.Holder, log)
+		}
+	})
+	return stop
+}
+
+// stages runs the stages in this process until the test ends.
+func (b *bed) stages(t *testing.T) {
+	t.Helper()
 	p, err := pipeline.New(t.Context(), pipeline.Options{
 		Applied: b.applied, StateURL: b.url, ViewURL: b.url, Kafka: kafka.Config{Brokers: b.broker.Seeds}, Holder: "stages",
 	})
 	b.must(err)
 	ctx, cancel := context.WithCancel(context.Background())
-	ended, served := make(chan struct{}), make(chan error, 1)
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		p.Run(ctx)
 	}()
-	go func() { served <- s.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		<-ended
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Log(log)
-		}
 	})
-	b.ready()
 }
 
 // correction is a transaction of one identity on the widget in Berlin.
