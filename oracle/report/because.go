@@ -34,6 +34,9 @@ func (r reasons) of(item, location string) (*explain.Key, int) {
 	return &r.keys[i], i
 }
 
+// unexplained says why there are no reasons.
+func unexplained(r *Report) string { return "nothing explains the differences: " + r.NotExplained }
+
 // because tells which source records make the oracle's side of a difference what it is, one reason each.
 func (r reasons) because(d compare.Difference) []string {
 	k, _ := r.of(d.Item, d.Location)

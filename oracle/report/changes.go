@@ -24,7 +24,7 @@ type Changes struct {
 	// Persisting counts the listed differences that both have with the same values.
 	Persisting int64 `json:"persisting"`
 	// Complete says that both reports list all of their differences; otherwise what appeared or vanished may only have
-	// entered or left the list.
+	// entered or left the list, or, where a side compared nothing, is not known: then nothing is listed.
 	Complete bool `json:"complete"`
 }
 
@@ -34,6 +34,8 @@ type Side struct {
 	Began     string `json:"began"`
 	Namespace string `json:"namespace"`
 	Status    Status `json:"status"`
+	// Compared says that the verification came to a comparison: otherwise its counts and differences say nothing (SC25).
+	Compared bool `json:"compared"`
 	// Digest is the namespace digest: where it differs, the reports are about unlike namespaces.
 	Digest string `json:"digest"`
 	Engine string `json:"engine"`
@@ -55,8 +57,11 @@ func Compare(from, to *Report) Changes {
 	c := Changes{
 		SchemaVersion: SchemaVersion, From: side(from), To: side(to), Counts: []CountChange{},
 		Appeared: []compare.Difference{}, Vanished: []compare.Difference{}, Altered: []compare.Difference{},
-		Complete: int64(len(from.Differences)) == from.Counts.Differences && int64(len(to.Differences)) == to.Counts.Differences,
 	}
+	if !c.From.Compared || !c.To.Compared {
+		return c
+	}
+	c.Complete = int64(len(from.Differences)) == from.Counts.Differences && int64(len(to.Differences)) == to.Counts.Differences
 	earlier := counts(from)
 	for i, now := range counts(to) {
 		if earlier[i].n != now.n {
@@ -97,8 +102,8 @@ func about(d compare.Difference) string { return string(d.Family) + " " + subjec
 // side is what identifies a report.
 func side(r *Report) Side {
 	return Side{
-		Kept: r.Kept, Began: r.Began, Namespace: r.Namespace, Status: r.Status, Digest: r.Digest, Engine: r.Engine, Code: r.Code,
-		H: r.Source.End, O: r.Output.End,
+		Kept: r.Kept, Began: r.Began, Namespace: r.Namespace, Status: r.Status, Compared: r.compared(), Digest: r.Digest,
+		Engine: r.Engine, Code: r.Code, H: r.Source.End, O: r.Output.End,
 	}
 }
 
@@ -153,19 +158,31 @@ func ChangesText(w io.Writer, c Changes) error {
 	if c.From.Digest != c.To.Digest {
 		fmt.Fprintf(&b, "these are unlike namespaces: digest %s, now %s\n", c.From.Digest, c.To.Digest)
 	}
-	writeList(&b, "counts that changed", len(c.Counts), 0, func(i int) string {
+	if c.From.Compared && c.To.Compared {
+		writeChanges(&b, c)
+	}
+	for _, s := range []Side{c.From, c.To} {
+		if !s.Compared {
+			fmt.Fprintf(&b, "nothing was compared in verification %d: what appeared or vanished is not known\n", s.Kept)
+		}
+	}
+	_, err := io.WriteString(w, visible(b.String()))
+	return err
+}
+
+// writeChanges writes what changed between two comparisons.
+func writeChanges(b *strings.Builder, c Changes) {
+	writeList(b, "counts that changed", len(c.Counts), 0, func(i int) string {
 		return fmt.Sprintf("%s %d, now %d", c.Counts[i].Name, c.Counts[i].From, c.Counts[i].To)
 	})
 	for _, part := range []struct {
 		title string
 		all   []compare.Difference
 	}{{"differences that appeared", c.Appeared}, {"differences that vanished", c.Vanished}, {"differences with other values", c.Altered}} {
-		writeList(&b, part.title, len(part.all), 0, func(i int) string { return differenceLine(part.all[i]) })
+		writeList(b, part.title, len(part.all), 0, func(i int) string { return differenceLine(part.all[i]) })
 	}
-	fmt.Fprintf(&b, "differences that persist: %d\n", c.Persisting)
+	fmt.Fprintf(b, "differences that persist: %d\n", c.Persisting)
 	if !c.Complete {
 		b.WriteString("not all differences are listed in both: what appeared or vanished may only have entered or left a list\n")
 	}
-	_, err := io.WriteString(w, visible(b.String()))
-	return err
 }

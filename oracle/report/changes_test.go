@@ -48,3 +48,34 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%+v\n%s", c, b.String())
 	}
 }
+
+// TestSC25CompareWithNothingCompared: a report without a comparison says of no difference that it appeared or vanished, and
+// its counts are no counts; two that were compared are.
+func TestSC25CompareWithNothingCompared(t *testing.T) {
+	text := func(c Changes) string {
+		var b strings.Builder
+		if err := ChangesText(&b, c); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	drift := drifted(t)
+	if c := Compare(drift, reports()["pass"]); len(c.Vanished) != 6 || len(c.Counts) == 0 || strings.Contains(text(c), "nothing was compared") {
+		t.Fatalf("with a comparison: %+v", c)
+	}
+	for _, name := range []string{"incomplete", "error"} {
+		none := reports()[name]
+		for _, pair := range [][2]*Report{{drift, none}, {none, drift}, {none, none}} {
+			c := Compare(pair[0], pair[1])
+			if len(c.Counts)+len(c.Appeared)+len(c.Vanished)+len(c.Altered)+int(c.Persisting) != 0 || c.Complete {
+				t.Errorf("%s became %s: %+v", pair[0].Status, pair[1].Status, c)
+			}
+			if got := text(c); !strings.Contains(got, "nothing was compared in verification") || strings.Contains(got, "persist") || strings.Contains(got, "entered or left") {
+				t.Errorf("%s became %s:\n%s", pair[0].Status, pair[1].Status, got)
+			}
+		}
+	}
+	if c := Compare(drift, reports()["incomplete"]); !c.From.Compared || c.To.Compared {
+		t.Errorf("compared: from %t, to %t", c.From.Compared, c.To.Compared)
+	}
+}

@@ -72,3 +72,38 @@ func TestR24NoBoundaryNoExpectation(t *testing.T) {
 		t.Errorf("%s, %d, %+v", r.Status, r.ExitCode, r.Expected)
 	}
 }
+
+// TestR24EveryFormatListsWhatDiffers: a reader of any format sees which diagnostics are missing and which were not expected,
+// and none where they are exact; and what was found of a key in scope.
+func TestR24EveryFormatListsWhatDiffers(t *testing.T) {
+	r, exact := excluded(), excluded()
+	exact.Expect("f", &diagnostics.File{Name: "f", Entries: exact.Diagnostics()})
+	entries := append(r.Diagnostics()[:1:1], diagnostics.Entry{Partition: 9, Offset: 77, Reason: "invalid_json"})
+	r.Expect("f", &diagnostics.File{Name: "f", Entries: entries})
+	if len(r.Expected.Missing) != 1 || len(r.Expected.Unexpected) != 2 {
+		t.Fatalf("%+v", r.Expected)
+	}
+	r.Scope = []ScopedKey{{Item: "scoped", Location: "l"}}
+	for _, f := range []Format{FormatText, FormatMarkdown, FormatJUnit, FormatHTML} {
+		text := rendered(t, r, f, 0)
+		for _, want := range []string{"expected, not found: partition 9 offset 77 invalid", "found, not expected: partition 1 offset 2 null", "scoped/l: not compared"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q:\n%s", f, want, text)
+			}
+		}
+		if strings.Contains(rendered(t, exact, f, 0), "not found: ") {
+			t.Errorf("%s lists what differs from an exact file", f)
+		}
+	}
+}
+
+// TestEveryFormatSaysWhyNothingIsExplained: differences without reasons are not left without a word.
+func TestEveryFormatSaysWhyNothingIsExplained(t *testing.T) {
+	r := drifted(t)
+	r.Explanations, r.NotExplained = nil, "the topic went away"
+	for _, f := range []Format{FormatText, FormatMarkdown, FormatJUnit, FormatHTML} {
+		if text := rendered(t, r, f, 0); !strings.Contains(text, "the topic went away") {
+			t.Errorf("%s does not say why:\n%s", f, text)
+		}
+	}
+}

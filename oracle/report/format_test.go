@@ -132,6 +132,11 @@ func TestJUnitShowsTheVerdict(t *testing.T) {
 		if judged := r.Status != Error && r.Status != Incomplete; judged != (s.Errors == 0) || r.compared() != (s.Skipped == 0) {
 			t.Errorf("%s: %s with %d errors and %d skipped", name, r.Status, s.Errors, s.Skipped)
 		}
+		for _, c := range s.Cases {
+			if passed := c.Failure == nil && c.Error == nil && c.Skipped == nil; passed && !r.compared() && c.Name != "boundary" {
+				t.Errorf("%s: %s passed, and nothing was compared", name, c.Name)
+			}
+		}
 		if r.ExitCode != 0 && !strings.Contains(text, `type="`+string(r.Status)+`"`) && name != "stale" {
 			t.Errorf("%s: no case has the type %s", name, r.Status)
 		}

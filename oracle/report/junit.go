@@ -53,7 +53,10 @@ type (
 func JUnit(w io.Writer, r *Report, limit int) error {
 	s := junitSuite{
 		Name: "amends verify " + r.Namespace, Time: seconds(r.Timings.Total), Timestamp: strings.TrimSuffix(r.Began, "Z"),
-		Properties: junitProperties(r), Out: fmt.Sprintf("%s %s: %s", r.Status, r.Namespace, Verdict(r)),
+		Properties: junitProperties(r), Out: fmt.Sprintf("%s %s: %s%s", r.Status, r.Namespace, Verdict(r), scopeText(r)),
+	}
+	if r.NotExplained != "" {
+		s.Out += "\n" + unexplained(r)
 	}
 	s.Cases = append(s.Cases, junitBoundary(r), junitArithmetic(r, limit))
 	for _, f := range families(r.Counts) {
@@ -137,11 +140,14 @@ func lines(n, limit int, line func(i int) string) string {
 // junitArithmetic is whether every close fits 64 bits.
 func junitArithmetic(r *Report, limit int) junitCase {
 	c := junitCase{Name: "arithmetic"}
-	if n := len(r.OutOfDomain); n > 0 {
+	switch n := len(r.OutOfDomain); {
+	case n > 0:
 		c.Error = &junitFault{
 			Message: plural(int64(n), "day closes", "days close") + " outside int64", Type: string(Error),
 			Text: lines(n, limit, func(i int) string { return outOfDomainLine(r.OutOfDomain[i]) }),
 		}
+	case !r.compared():
+		c.Skipped = &junitFault{Message: "not computed"}
 	}
 	return c
 }

@@ -30,8 +30,12 @@ func Markdown(w io.Writer, r *Report) error {
 	if e := r.Expected; e != nil {
 		m.add("Diagnostics: %s\n\n", mdText(expectation(e)))
 	}
+	if r.NotExplained != "" {
+		m.add("%s\n\n", mdText(unexplained(r)))
+	}
 	m.differences(r)
 	m.conflicts(r)
+	m.expected(r.Expected)
 	m.details(fmt.Sprintf("Rejections (%d)", r.Counts.Rejections), len(r.Rejections),
 		"| partition | offset | reason | fingerprint |\n|--:|--:|---|---|\n", func(i int) string {
 			j := r.Rejections[i]
@@ -90,6 +94,15 @@ func (m *markdown) counts(r *Report) {
 		m.add("| %s | %d | %d | %d | %d | %d | %d | %d |\n", f.name, t.Oracle, t.View, t.Equal, t.Changed, t.Missing, t.Extra, t.Uncertified)
 	}
 	m.add("\n")
+}
+
+// expected is the table of the diagnostics that are missing or were not expected.
+func (m *markdown) expected(e *Expected) {
+	if e == nil || !e.Compared || e.Exact {
+		return
+	}
+	all := strings.Split(strings.TrimSpace(expectedLines(e, 0)), "\n")
+	m.details("Diagnostics that differ", len(all), "| |\n|---|\n", func(i int) string { return fmt.Sprintf("| %s |\n", mdText(all[i])) })
 }
 
 // differences is the table of the listed differences, each with what explains it.

@@ -22,7 +22,7 @@ func Text(w io.Writer, r *Report, limit int) error {
 	writeList(&b, "outside int64", len(r.OutOfDomain), limit, func(i int) string { return outOfDomainLine(r.OutOfDomain[i]) })
 	writeDifferences(&b, r)
 	if r.NotExplained != "" {
-		fmt.Fprintf(&b, "nothing explains the differences: %s\n", r.NotExplained)
+		b.WriteString(unexplained(r) + "\n")
 	}
 	writeList(&b, "conflicts", len(r.Conflicts), limit, func(i int) string { return conflictLine(r.Conflicts[i]) })
 	writeList(&b, "rejections", len(r.Rejections), limit, func(i int) string { return rejectionLine(r.Rejections[i]) })
