@@ -26,9 +26,9 @@ type Verification struct {
 	ExitCode  int    `json:"exitCode"`
 	// VerifiedAt is when the report was kept: RFC 3339, UTC.
 	VerifiedAt string `json:"verifiedAt"`
-	// Records and Differences are those of the report's counts.
-	Records     int64 `json:"records"`
-	Differences int64 `json:"differences"`
+	// Records and Differences are those of the report's counts, nil where nothing was compared.
+	Records     *int64 `json:"records"`
+	Differences *int64 `json:"differences"`
 }
 
 // Keep keeps a report and sets the number under which it is kept, which is then part of it. Where that is not possible,
@@ -46,9 +46,13 @@ func (d *DB) Keep(ctx context.Context, r *report.Report) {
 		if document.Len() > keptBytesMax {
 			return fmt.Errorf("it has %d bytes, more than %d", document.Len(), keptBytesMax)
 		}
+		var records, differences *int64
+		if r.Compared() {
+			records, differences = &r.Counts.Records, &r.Counts.Differences
+		}
 		_, err := tx.Exec(ctx, `INSERT INTO `+table(catalogSchema, "verification")+` (number, namespace, status, exit_code, records, differences, report)
 			VALUES ($1, $2, $3, $4, $5, $6, $7::text::json)`, r.Kept, r.Namespace, string(r.Status), int(r.ExitCode),
-			r.Counts.Records, r.Counts.Differences, document.String())
+			records, differences, document.String())
 		return err
 	})
 	if err == nil {

@@ -165,7 +165,7 @@ func valueFaults(t *testing.T, r *Report, shown [][2]string) []string {
 		}
 	}
 	for _, pointer := range slices.Sorted(maps.Keys(want)) {
-		number := r.compared() && strings.HasPrefix(pointer, "/counts/") || strings.HasPrefix(pointer, "/timings/") ||
+		number := r.Compared() && strings.HasPrefix(pointer, "/counts/") || strings.HasPrefix(pointer, "/timings/") ||
 			strings.HasPrefix(pointer, "/differences/") && strings.HasSuffix(pointer, "/close")
 		if number && !have[pointer] {
 			faults = append(faults, pointer+" is not shown")

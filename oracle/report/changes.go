@@ -102,7 +102,7 @@ func about(d compare.Difference) string { return string(d.Family) + " " + subjec
 // side is what identifies a report.
 func side(r *Report) Side {
 	return Side{
-		Kept: r.Kept, Began: r.Began, Namespace: r.Namespace, Status: r.Status, Compared: r.compared(), Digest: r.Digest,
+		Kept: r.Kept, Began: r.Began, Namespace: r.Namespace, Status: r.Status, Compared: r.Compared(), Digest: r.Digest,
 		Engine: r.Engine, Code: r.Code, H: r.Source.End, O: r.Output.End,
 	}
 }

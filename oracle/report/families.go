@@ -24,6 +24,6 @@ func families(c Counts) []family {
 	}
 }
 
-// compared says whether there is a comparison to show: the boundary was complete and the run did not fail. A close that
+// Compared says whether there is a comparison to show: the boundary was complete and the run did not fail. A close that
 // does not fit 64 bits is an ERROR, and compared all the same.
-func (r *Report) compared() bool { return r.Facts().Complete && len(r.Errors) == 0 }
+func (r *Report) Compared() bool { return r.Facts().Complete && len(r.Errors) == 0 }

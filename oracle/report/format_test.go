@@ -129,11 +129,11 @@ func TestJUnitShowsTheVerdict(t *testing.T) {
 		if s.Tests != len(s.Cases) || s.Tests != strings.Count(text, "<testcase") || s.Failures != failures || s.Errors != faults || s.Skipped != skipped {
 			t.Errorf("%s: the suite counts %d, %d, %d, %d; the document has %d cases, %d, %d, %d", name, s.Tests, s.Failures, s.Errors, s.Skipped, len(s.Cases), failures, faults, skipped)
 		}
-		if judged := r.Status != Error && r.Status != Incomplete; judged != (s.Errors == 0) || r.compared() != (s.Skipped == 0) {
+		if judged := r.Status != Error && r.Status != Incomplete; judged != (s.Errors == 0) || r.Compared() != (s.Skipped == 0) {
 			t.Errorf("%s: %s with %d errors and %d skipped", name, r.Status, s.Errors, s.Skipped)
 		}
 		for _, c := range s.Cases {
-			if passed := c.Failure == nil && c.Error == nil && c.Skipped == nil; passed && !r.compared() && c.Name != "boundary" {
+			if passed := c.Failure == nil && c.Error == nil && c.Skipped == nil; passed && !r.Compared() && c.Name != "boundary" {
 				t.Errorf("%s: %s passed, and nothing was compared", name, c.Name)
 			}
 		}

@@ -90,7 +90,7 @@ func newPage(r *Report, limit int) *pageModel {
 	p := &pageModel{
 		Report: r, Verdict: Verdict(r), Tone: strings.ToLower(string(r.Status)), Kept: keptAs(r), Identity: identity(r),
 		SourceRows: partitionRows(r.Source, r.Frontiers.Worker), OutputRows: partitionRows(r.Output, r.Frontiers.View),
-		Compared: r.compared(), Scope: strings.TrimPrefix(scopeText(r), "; scope "),
+		Compared: r.Compared(), Scope: strings.TrimPrefix(scopeText(r), "; scope "),
 	}
 	for _, f := range families(r.Counts) {
 		p.Families = append(p.Families, familyRow{f.name, f.member, f.tally})

@@ -146,7 +146,7 @@ func junitArithmetic(r *Report, limit int) junitCase {
 			Message: plural(int64(n), "day closes", "days close") + " outside int64", Type: string(Error),
 			Text: lines(n, limit, func(i int) string { return outOfDomainLine(r.OutOfDomain[i]) }),
 		}
-	case !r.compared():
+	case !r.Compared():
 		c.Skipped = &junitFault{Message: "not computed"}
 	}
 	return c
@@ -156,7 +156,7 @@ func junitArithmetic(r *Report, limit int) junitCase {
 func junitFamily(r *Report, f family) junitCase {
 	c := junitCase{Name: f.name}
 	switch n := f.tally.Differences(); {
-	case !r.compared():
+	case !r.Compared():
 		c.Skipped = &junitFault{Message: "not compared"}
 	case n > 0:
 		var text strings.Builder
@@ -180,7 +180,7 @@ func junitAuthority(r *Report, limit int) junitCase {
 			Message: plural(n, "ambiguous revision", "ambiguous revisions"), Type: string(Blocked),
 			Text: lines(len(ambiguous), limit, func(i int) string { return conflictLine(ambiguous[i]) }),
 		}
-	case !r.compared():
+	case !r.Compared():
 		c.Skipped = &junitFault{Message: "not known before the boundary is complete"}
 	}
 	return c
@@ -192,7 +192,7 @@ func junitDiagnostics(r *Report, limit int) junitCase {
 	facts := r.Facts()
 	superseded := r.conflicts(Superseded)
 	switch {
-	case !r.compared():
+	case !r.Compared():
 		c.Skipped = &junitFault{Message: "not compared"}
 	case facts.Expectation == Exact:
 	case facts.Expectation == Differs:

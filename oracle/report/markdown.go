@@ -82,7 +82,7 @@ func (m *markdown) reasons(r *Report) {
 
 // counts is the table of all families.
 func (m *markdown) counts(r *Report) {
-	if !r.compared() {
+	if !r.Compared() {
 		m.add("Nothing was compared; %s known.\n\n", plural(r.Counts.AmbiguousConflicts, "ambiguous conflict is", "ambiguous conflicts are"))
 		return
 	}

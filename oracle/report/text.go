@@ -44,7 +44,7 @@ func writeBasis(b *strings.Builder, r *Report) {
 // writeCounts writes the tallies of every family.
 func writeCounts(b *strings.Builder, r *Report) {
 	c := r.Counts
-	if !r.compared() {
+	if !r.Compared() {
 		fmt.Fprintf(b, "counts: nothing was compared; %s known\n", plural(c.AmbiguousConflicts, "ambiguous conflict is", "ambiguous conflicts are"))
 		return
 	}

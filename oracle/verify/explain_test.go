@@ -97,10 +97,18 @@ func TestKeep(t *testing.T) {
 			t.Errorf("%q, %d: %v, %v, want %v", c.namespace, c.limit, got, err, c.want)
 		}
 		for _, v := range all {
-			if v.Status != "PASS" || v.Records != 5 || v.Differences != 0 || v.ExitCode != 0 || !strings.HasSuffix(v.VerifiedAt, "Z") {
+			if v.Status != "PASS" || v.Records == nil || *v.Records != 5 || v.Differences == nil || *v.Differences != 0 || v.ExitCode != 0 || !strings.HasSuffix(v.VerifiedAt, "Z") {
 				t.Errorf("%+v", v)
 			}
 		}
+	}
+	none := report.New() // SC25: no boundary, no clean counts
+	if none.Judge(); none.Status != report.Incomplete {
+		t.Fatalf("status %s", none.Status)
+	}
+	db.Keep(t.Context(), none)
+	if all, err := db.Verifications(t.Context(), "", 1); err != nil || len(all) != 1 || all[0].Number != none.Kept || all[0].Records != nil || all[0].Differences != nil {
+		t.Errorf("without a comparison: %+v, %v", all, err)
 	}
 	if _, err := db.Verification(t.Context(), 9); !errors.Is(err, pgview.ErrNotKept) {
 		t.Errorf("a number that is not there: %v", err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,7 @@ func NewGet(a *app.App) *cobra.Command {
 		Aliases: []string{"verification"},
 		Short:   "List the reports of verifications",
 		Long: "get verifications lists the reports that `amendsctl verify` kept, the newest last: number, namespace, verdict, when,\n" +
-			"records read and differences found. Reports outlive their namespace.",
+			"records read and differences found, - where nothing was compared. Reports outlive their namespace.",
 		Example: "  amendsctl get verifications -n demo\n  amendsctl get verifications -o json",
 		Args:    cobra.NoArgs,
 	}
@@ -95,11 +96,19 @@ func writeTable(w io.Writer, all []pgview.Verification) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, err := fmt.Fprintln(t, "NUMBER\tNAMESPACE\tSTATUS\tVERIFIED AT\tRECORDS\tDIFFERENCES")
 	for _, v := range all {
-		_, line := fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%d\n", v.Number, v.Namespace, v.Status, v.VerifiedAt, v.Records, v.Differences)
+		_, line := fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", v.Number, v.Namespace, v.Status, v.VerifiedAt, count(v.Records), count(v.Differences))
 		err = errors.Join(err, line)
 	}
 	if err = errors.Join(err, t.Flush()); err != nil {
 		return fmt.Errorf("write the verifications: %w", err)
 	}
 	return nil
+}
+
+// count shows a number, or that there is none: nothing was compared.
+func count(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*n, 10)
 }

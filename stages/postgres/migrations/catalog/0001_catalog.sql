@@ -38,9 +38,9 @@ CREATE TABLE verification (
     namespace           text NOT NULL,
     status              text NOT NULL,
     exit_code           integer NOT NULL,
-    -- Two counts of the report, for lists.
-    records             bigint NOT NULL,
-    differences         bigint NOT NULL,
+    -- Two counts of the report, for lists; null where nothing was compared.
+    records             bigint,
+    differences         bigint,
     verified_at         timestamptz NOT NULL DEFAULT now(),
     -- The JSON document as it was printed: json keeps the bytes, and names that jsonb refuses.
     report              json NOT NULL
