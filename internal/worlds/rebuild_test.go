@@ -99,7 +99,7 @@ func streamOn(ctx context.Context, cfg *ledger.Config, store worker.Store, log *
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	w := worker.New(worker.Options{Config: cfg, Store: store, Opener: log, Membership: member, Now: func() time.Time { return now },
 		Random: rand.New(rand.NewPCG(1, 1)).Int64N, PollWait: time.Millisecond, MaxBatch: batch})
-	defer w.Close()
+	defer w.Close() //nolint:contextcheck // a last lag signal, bounded by itself
 	for range 10_000 {
 		progress, wake, err := w.Step(ctx)
 		if err != nil {
@@ -123,9 +123,9 @@ func streamOn(ctx context.Context, cfg *ledger.Config, store worker.Store, log *
 	return errors.New("the worker does not come to the end")
 }
 
-// comparable strips what a bulk rebuild may have otherwise (R26): versions, sequences and attribution, withdrawn days, and
+// alike strips what a bulk rebuild may have otherwise (R26): versions, sequences and attribution, withdrawn days, and
 // what is retained of BLOCKED keys.
-func comparable(t *rapid.T, tables workertest.Tables) (workertest.Tables, map[string]string) {
+func alike(t *rapid.T, tables workertest.Tables) (workertest.Tables, map[string]string) {
 	blocked := map[int32]bool{}
 	for i := range tables.Keys {
 		blocked[tables.Keys[i].KeyID] = len(tables.Keys[i].Conflicts) > 0
@@ -211,8 +211,8 @@ func TestR26BulkEqualsStream(t *testing.T) {
 		if err := streamOn(t.Context(), cfg, rebuilt, log, 7); err != nil {
 			t.Fatal(err)
 		}
-		wantTables, wantView := comparable(t, streamed.Tables())
-		gotTables, gotView := comparable(t, rebuilt.Tables())
+		wantTables, wantView := alike(t, streamed.Tables())
+		gotTables, gotView := alike(t, rebuilt.Tables())
 		if diff := cmp.Diff(wantTables, gotTables); diff != "" {
 			t.Fatalf("H %v: tables (-streamed +rebuilt):\n%s", ends, diff)
 		}
