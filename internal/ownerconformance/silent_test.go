@@ -133,3 +133,20 @@ func TestRelabelled(t *testing.T) {
 		t.Errorf("%+v, %v", read, err)
 	}
 }
+
+// TestObservedFromNowhere: a cache may show anything, entities at position zero too; that is what a reconciliation is to
+// find, not an error of the corpus.
+func TestObservedFromNowhere(t *testing.T) {
+	for observed, good := range map[string]bool{`{"entity_id": "a", "value": "stale"}`: true, `{"entity_id": "a", "value": "1"}`: false} {
+		text := strings.Replace(small, `"observed_projection": {"through": 1, "projection_version": 1, "entries": [{"entity_id": "a", "value": "1"}]}`,
+			`"observed_projection": {"through": 0, "projection_version": 0, "entries": [`+observed+`]}`, 1)
+		text = strings.Replace(text, `"health": "healthy", "drift": false, "lag": 0`, `"health": "lagging", "drift": true, "lag": 1`, 1)
+		files, err := Load(fstest.MapFS{"a.json": {Data: []byte(text)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := RunAll(t.Context(), files, Memory, func(Outcome) {})[1]; (out.Result == Passed) != good {
+			t.Errorf("%s: %q", observed, out.Faults)
+		}
+	}
+}

@@ -5,15 +5,15 @@
 package projection
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"amends.dev/amends/stages/owner"
 )
@@ -74,8 +74,8 @@ func (c Checkpoint) Equal(other Checkpoint) bool {
 	return c.through == other.through && c.version == other.version && c.sameContent(other)
 }
 
-// NewCheckpoint is a checkpoint that was kept somewhere. Entities must be there once, with a name; names and values are
-// UTF-8. A state at position zero has no entities.
+// NewCheckpoint is a checkpoint that was kept, or is shown, somewhere. Entities must be there once, with a name; names and
+// values are UTF-8. One at position zero with entities can be compared, which finds it drifted, and not be replayed from.
 func NewCheckpoint(through, version owner.Mark, entries []Entry) (Checkpoint, error) {
 	c := Checkpoint{through: through, version: version, entries: make(map[string]string, len(entries))}
 	for _, e := range entries {
@@ -87,10 +87,15 @@ func NewCheckpoint(through, version owner.Mark, entries []Entry) (Checkpoint, er
 		}
 		c.entries[e.EntityID] = e.Value
 	}
-	if through == (owner.Mark{}) && len(entries) > 0 {
-		return Checkpoint{}, errors.New("a projection that consumed nothing has no entities")
-	}
 	return c, nil
+}
+
+// begun checks that a checkpoint is one that replays lead to.
+func (c Checkpoint) begun() error {
+	if c.through == (owner.Mark{}) && len(c.entries) > 0 {
+		return errors.New("a projection that consumed nothing has no entities")
+	}
+	return nil
 }
 
 // named checks that an entity has a name and that both are text.
@@ -110,11 +115,14 @@ const (
 	CodecVersion  = 1
 )
 
-// document is a checkpoint as JSON.
+// document is a checkpoint as JSON. Members are pointers, so that none that is missing stands for its zero.
 type document struct {
 	Through *uint64 `json:"through"`
 	Version *uint64 `json:"projection_version"`
-	Entries []Entry `json:"entries"`
+	Entries []struct {
+		EntityID *string `json:"entity_id"`
+		Value    *string `json:"value"`
+	} `json:"entries"`
 }
 
 // Payload is the durable form, JSON with the entries in order, which DecodeCheckpoint reads; a snapshot owner can keep it.
@@ -151,7 +159,17 @@ func DecodeCheckpoint(p owner.Payload) (Checkpoint, error) {
 	if d.Through == nil || d.Version == nil || d.Entries == nil {
 		return Checkpoint{}, errors.New("read a checkpoint: a member is missing")
 	}
-	c, err := NewCheckpoint(owner.MarkAt(*d.Through), owner.MarkAt(*d.Version), d.Entries)
+	entries := make([]Entry, 0, len(d.Entries))
+	for i, e := range d.Entries {
+		if e.EntityID == nil || e.Value == nil {
+			return Checkpoint{}, fmt.Errorf("read a checkpoint: entry %d: a member is missing", i+1)
+		}
+		entries = append(entries, Entry{EntityID: *e.EntityID, Value: *e.Value})
+	}
+	c, err := NewCheckpoint(owner.MarkAt(*d.Through), owner.MarkAt(*d.Version), entries)
+	if err == nil {
+		err = c.begun()
+	}
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("read a checkpoint: %w", err)
 	}
@@ -169,15 +187,8 @@ func known(what string, p owner.Payload) error {
 	return nil
 }
 
-// strictly decodes one JSON value without unknown members and with nothing behind it.
+// strictly decodes one JSON value with nothing behind it, in which no member is unknown, repeated or in another case, and
+// every text is UTF-8: what another reader could take for something else is no fact of a history.
 func strictly(text []byte, into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the value")
-	}
-	return nil
+	return jsonv2.Unmarshal(text, into, jsonv2.RejectUnknownMembers(true))
 }

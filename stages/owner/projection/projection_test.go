@@ -199,6 +199,10 @@ func TestResumeRefuses(t *testing.T) {
 	if _, err := projection.Resume(checkpoint(t, 2, 2), complete, projection.DecodeFact); err == nil {
 		t.Error("resumed beyond the history")
 	}
+	before := checkpoint(t, 0, 0, projection.Entry{EntityID: "b", Value: "1"})
+	if _, err := projection.Resume(before, complete, projection.DecodeFact); err == nil {
+		t.Error("resumed from entities that no fact brought")
+	}
 	odd := func(owner.Payload) (projection.Fact, error) { return projection.Fact{}, errors.New("odd") }
 	if _, err := projection.Resume(projection.Checkpoint{}, complete, odd); err == nil {
 		t.Error("consumed what is no fact")
@@ -230,12 +234,19 @@ func TestDurableForms(t *testing.T) {
 		`{"through":-1,"projection_version":3,"entries":[]}`, `{"through":0,"projection_version":0,"entries":[{"entity_id":"a","value":""}]}`,
 		`{"through":3,"projection_version":3,"entries":[{"entity_id":"a","value":"1"},{"entity_id":"a","value":"2"}]}`,
 		`{"through":3,"projection_version":3,"entries":[{"entity_id":"","value":"1"}]}`,
+		`{"through":3,"projection_version":3,"entries":[{"entity_id":"a"}]}`, `{"through":3,"projection_version":3,"entries":null}`,
+		`{"through":3,"through":4,"projection_version":3,"entries":[]}`, `{"Through":3,"projection_version":3,"entries":[]}`,
+		"{\"through\":3,\"projection_version\":3,\"entries\":[{\"entity_id\":\"a\",\"value\":\"\xff\"}]}",
 	} {
 		if _, err := projection.DecodeCheckpoint(owner.Payload{SchemaVersion: 1, CodecVersion: 1, Bytes: []byte(text)}); err == nil {
 			t.Errorf("read %s", text)
 		}
 	}
-	for _, text := range []string{"", "[]", `{"type":"create","entity_id":"a"}`, `{"type":"retract","entity_id":"a","value":"1"}`, `{"type":"retract","entity_id":"a"} ` + "x"} {
+	for _, text := range []string{
+		"{\"type\":\"create\",\"entity_id\":\"\xff\",\"value\":\"1\"}", `{"type":"create","entity_id":"\ud800","value":"1"}`,
+		`{"type":"create","entity_id":"a","entity_id":"b","value":"1"}`, `{"type":"create","Entity_ID":"a","value":"1"}`,
+		"", "[]", `{"type":"create","entity_id":"a"}`, `{"type":"retract","entity_id":"a","value":"1"}`, `{"type":"retract","entity_id":"a"} ` + "x",
+	} {
 		if _, err := projection.DecodeFact(owner.Payload{SchemaVersion: 1, CodecVersion: 1, Bytes: []byte(text)}); err == nil {
 			t.Errorf("read the fact %s", text)
 		}
@@ -247,6 +258,11 @@ func TestDurableForms(t *testing.T) {
 		}
 		if read, err := projection.DecodeFact(p); err != nil || read != f {
 			t.Errorf("%+v read as %+v, %v", f, read, err)
+		}
+	}
+	for _, f := range []projection.Fact{create("\xff", "1"), create("a", "\xed\xa0\x80"), retract("\xfe"), create("", "1")} {
+		if p, err := projection.FactPayload(f); err == nil {
+			t.Errorf("%q was written as %s", f, p.Bytes)
 		}
 	}
 	// Equal content has one form, whatever led to it.

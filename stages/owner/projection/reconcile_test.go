@@ -30,6 +30,8 @@ func TestCompare(t *testing.T) {
 		{checkpoint(t, 4, 4, entry("1")), projection.Lagging, false, "1"},
 		{checkpoint(t, 2, 9, entry("2")), projection.Lagging, true, "3"},
 		{projection.Checkpoint{}, projection.Lagging, true, "5"},
+		{checkpoint(t, 0, 0, entry("1")), projection.Lagging, false, "5"},
+		{checkpoint(t, 0, 0, entry("2")), projection.Lagging, true, "5"},
 		{checkpoint(t, 5, 5, entry("2")), projection.Drifted, true, "0"},
 		{checkpoint(t, 5, 5), projection.Drifted, true, "0"},
 		{checkpoint(t, 5, 5, entry("1"), projection.Entry{EntityID: "b"}), projection.Drifted, true, "0"},
@@ -39,6 +41,10 @@ func TestCompare(t *testing.T) {
 		if f.Health != c.health || f.Drift != c.drift || f.Lag.String() != c.lag || f.EffectID != "reconcile/cart/9/5" || f.TransitionAuthority != "durable_owner" {
 			t.Errorf("%+v: %+v", c.observed, f)
 		}
+	}
+	nothing := projection.Compare("a", projection.Checkpoint{}, checkpoint(t, 0, 0, entry("1")))
+	if nothing.Health != projection.Drifted || !nothing.Drift || nothing.EffectID != "reconcile/a/0" {
+		t.Errorf("shown before the first event: %+v", nothing)
 	}
 	text, err := json.Marshal(projection.Compare("a", expected, projection.Checkpoint{}))
 	want := `{"owner_id":"a","source_position":5,"observed_position":0,"lag":5,"drift":true,"health":"lagging",` +

@@ -44,6 +44,9 @@ func (e *FactError) Error() string {
 // Checkpoint and resuming from any checkpoint on the way end in the same state. A gap or a repeated position is an
 // *OrderError, a fact that does not fit a *FactError; from is never changed.
 func Replay(from Checkpoint, facts ...Recorded) (Checkpoint, error) {
+	if err := from.begun(); err != nil {
+		return Checkpoint{}, err
+	}
 	c := Checkpoint{through: from.through, version: from.version, entries: maps.Clone(from.entries)}
 	if c.entries == nil {
 		c.entries = map[string]string{}
@@ -125,8 +128,12 @@ type factDocument struct {
 	Value    *string `json:"value,omitempty"`
 }
 
-// FactPayload is a fact as an event, which DecodeFact reads.
+// FactPayload is a fact as an event, which DecodeFact reads. Names and values that are not UTF-8 are refused: JSON has no
+// form for them but that of others.
 func FactPayload(f Fact) (owner.Payload, error) {
+	if err := named(f.EntityID, f.Value); err != nil {
+		return owner.Payload{}, fmt.Errorf("write a fact: %w", err)
+	}
 	d := factDocument{Type: f.Kind, EntityID: f.EntityID}
 	if f.Kind != Retract {
 		d.Value = &f.Value
