@@ -50,7 +50,7 @@ func Decide(l *Loaded, c *Commit) (Result, *Changes) {
 	changes.state(c)
 	through := changes.Owner.Position
 	changes.Completed = []CompletedRow{{
-		Completed: Completed{ID: c.Inbox.ID, Fingerprint: bytes.Clone(c.Inbox.Fingerprint), CommittedThrough: through}, Digest: digest,
+		Completed: Completed{ID: c.Inbox.ID, Fingerprint: append([]byte{}, c.Inbox.Fingerprint...), CommittedThrough: through}, Digest: digest,
 	}}
 	if result, ok := changes.outbox(l, c); !ok {
 		return result, nil

@@ -81,7 +81,11 @@ func R28(t *testing.T, s *Subject) {
 	if image := b.image(b.name("b")); len(image.Outbox) != 0 || len(image.PendingEffectIDs) != 0 {
 		t.Errorf("%+v", image)
 	}
-	if done, err := b.store.LatestPublished(t.Context(), owner.LatestDurableProjection{}); err != nil || done {
-		t.Errorf("the zero value: %v, %v", done, err)
+	for _, never := range []owner.LatestDurableProjection{
+		{}, owner.NewLatest(b.name("none"), owner.MarkAt(1), p), owner.NewLatest("a\x00b", owner.MarkAt(1), p), owner.NewLatest("a\xffb", owner.MarkAt(1), p),
+	} {
+		if done, err := b.store.LatestPublished(t.Context(), never); err != nil || done {
+			t.Errorf("of owner %q, which has no value: %v, %v", never.OwnerID(), done, err)
+		}
 	}
 }

@@ -192,6 +192,9 @@ func (s *Store) PendingLatest(ctx context.Context, prefix string, limit int) ([]
 
 // LatestPublished implements owner.Store.
 func (s *Store) LatestPublished(ctx context.Context, published owner.LatestDurableProjection) (bool, error) {
+	if !storableText(published.OwnerID()) { // one that was never kept: owner.NewLatest takes any name
+		return false, nil
+	}
 	tag, err := s.pool.Exec(ctx, latestPublishedSQL, published.OwnerID(), published.Bytes())
 	if err != nil {
 		return false, fmt.Errorf("note the latest value of owner %q as published: %w", published.OwnerID(), postgres.ClassifyFault(err))
