@@ -35,8 +35,8 @@ func stated() [][]byte {
 	}
 }
 
-// gather observes the envelopes as records of the widget from offset 10, the first of them twice.
-func gather(t *testing.T, rows []explain.Fact) []explain.Version {
+// gather observes the envelopes as records of the widget from offset 10, the first of them twice, beside a view at a frontier.
+func gather(t *testing.T, rows []explain.Fact, frontier int64) []explain.Version {
 	t.Helper()
 	e := explain.NewEnvelopes("shop", widget)
 	values := stated()
@@ -49,7 +49,7 @@ func gather(t *testing.T, rows []explain.Fact) []explain.Version {
 	if err := e.Observe(0, 9, decode.BrokerKey("bolt", "oslo"), []byte("of another key")); err != nil {
 		t.Fatal(err)
 	}
-	return e.Versions(rows)
+	return e.Versions(rows, frontier)
 }
 
 // sample is a document with everything in it but a conflict.
@@ -58,7 +58,7 @@ func sample(t *testing.T) explain.Document {
 	k := collect(t, record(0, "i1", 1, "NEW", "2026-01-01T09:00:00Z", -50), record(1, "c 2", 1, "CANCEL", "2026-01-02T09:00:00Z", 0),
 		record(2, "i1", 1, "NEW", "2026-01-01T09:00:00Z", -50), record(3, "i1", 2, "AMEND", "2026-01-01T09:00:00.5Z", -30),
 		record(4, "i3", 1, "NEW", "2026-01-03T00:00:00Z", -20), record(5, "bad", 0, "NEW", "2026-01-03T00:00:00Z", 1))
-	seventy, frontier, end := int64(70), int64(14), int64(15)
+	seventy, frontier, end := int64(70), int64(13), int64(15)
 	rows := []explain.Fact{
 		{Family: explain.FamilyStatus, Version: 1, Present: true, Status: explain.Ready},
 		{Family: explain.FamilyBalance, Day: "2026-01-01", Version: 2, Present: true, Close: &seventy},
@@ -66,7 +66,7 @@ func sample(t *testing.T) explain.Document {
 	return explain.Document{
 		SchemaVersion: explain.SchemaVersion, Namespace: "shop", Digest: "aa",
 		Source: explain.Source{Name: "in", TopicID: "S", From: []int64{0}, Through: []int64{6}, Records: 6},
-		Key:    k, Versions: gather(t, rows), View: rows, ViewFrontier: &frontier, OutputEnd: &end,
+		Key:    k, Versions: gather(t, rows, frontier), View: rows, ViewFrontier: &frontier, OutputEnd: &end,
 	}
 }
 
@@ -138,20 +138,24 @@ func TestVersionsInView(t *testing.T) {
 		return []explain.Fact{{Family: explain.FamilyBalance, Day: "2026-01-01", Version: version, Present: present, Close: value}}
 	}
 	for _, c := range []struct {
-		rows   []explain.Fact
-		first  explain.InView
-		second explain.InView
+		rows     []explain.Fact
+		frontier int64
+		first    explain.InView
+		second   explain.InView
 	}{
-		{balance(2, true, &seventy), explain.Passed, explain.Applied},
-		{balance(2, true, &other), explain.Passed, explain.Differs},
-		{balance(2, false, &seventy), explain.Passed, explain.Differs},
-		{balance(3, true, &other), explain.Passed, explain.Passed},
-		{balance(1, true, &other), explain.Differs, explain.Awaited},
-		{[]explain.Fact{}, explain.Awaited, explain.Awaited},
-		{nil, "", ""},
+		{balance(2, true, &seventy), 15, explain.Passed, explain.Applied},
+		{balance(2, true, &other), 15, explain.Passed, explain.Differs},
+		{balance(2, false, &seventy), 15, explain.Passed, explain.Differs},
+		{balance(3, true, &other), 15, explain.Passed, explain.Passed},
+		{balance(1, true, &other), 12, explain.Differs, explain.Awaited},
+		{balance(1, true, &other), 13, explain.Differs, explain.Lacking},
+		{[]explain.Fact{}, 10, explain.Awaited, explain.Awaited},
+		{[]explain.Fact{}, 11, explain.Lacking, explain.Awaited},
+		{[]explain.Fact{}, 15, explain.Lacking, explain.Lacking},
+		{nil, 15, "", ""},
 	} {
 		var got []explain.InView
-		for _, v := range gather(t, c.rows) {
+		for _, v := range gather(t, c.rows, c.frontier) {
 			if v.Family == explain.FamilyBalance {
 				got = append(got, v.InView)
 			}
@@ -160,8 +164,45 @@ func TestVersionsInView(t *testing.T) {
 			t.Errorf("%+v: %q, want %q, %q", c.rows, got, c.first, c.second)
 		}
 	}
-	if v := gather(t, nil); len(v) != 4 || v[0].Family != explain.FamilyStatus || v[1].Copies != 1 || v[1].Offset != 10 {
+	if v := gather(t, nil, 0); len(v) != 4 || v[0].Family != explain.FamilyStatus || v[1].Copies != 1 || v[1].Offset != 10 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestViewOfDaysWithoutActivity: what the view shows on a day on which nothing is active is said, withdrawn facts are not,
+// and a day that was asked for is answered.
+func TestViewOfDaysWithoutActivity(t *testing.T) {
+	text := func(d explain.Document) string {
+		var b strings.Builder
+		if err := explain.Text(&b, d); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	const shows = "THE VIEW SHOWS"
+	d := sample(t)
+	if got := text(d); strings.Contains(got, shows) {
+		t.Fatalf("the undamaged view:\n%s", got)
+	}
+	seven := int64(7)
+	d.View = append(d.View, explain.Fact{Family: explain.FamilyBalance, Day: "2026-01-09", Version: 3, Present: true, Close: &seven},
+		explain.Fact{Family: explain.FamilyAlert, Day: "2026-01-10", Version: 4})
+	const want = "  2026-01-09  THE VIEW SHOWS what no active transaction makes: balance version 3 close 7\n"
+	if got := text(d); strings.Count(got, want) != 1 || strings.Count(got, shows) != 1 {
+		t.Errorf("all days:\n%s", got)
+	}
+	if got := text(d.OnDay("2026-01-09")); !strings.Contains(got, "2026-01-09  no active transaction on this day\n"+want) {
+		t.Errorf("that day:\n%s", got)
+	}
+	if got := text(d.OnDay("2026-01-10")); !strings.Contains(got, "2026-01-10  no active transaction on this day\n") || strings.Contains(got, shows) {
+		t.Errorf("another day:\n%s", got)
+	}
+	if got := text(d.OnDay("2026-01-03")); strings.Contains(got, "no active transaction") {
+		t.Errorf("a day with activity:\n%s", got)
+	}
+	d.Key = d.Key.Limited(1, nil)
+	if got := text(d); strings.Contains(got, shows) {
+		t.Errorf("some days left out:\n%s", got)
 	}
 }
 

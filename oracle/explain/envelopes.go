@@ -116,8 +116,9 @@ func outputID(id []string) (family, day string, err error) {
 }
 
 // Versions are what was gathered, sorted by day, family and version; statuses, which have no day, come first. rows, where
-// not nil, are the key's rows in the view, and each version then says what became of it there.
-func (e *Envelopes) Versions(rows []Fact) []Version {
+// not nil, are the key's rows in the view, and each version then says what became of it there: frontier is the view's
+// exclusive position in the key's output partition at the moment at which the rows were read.
+func (e *Envelopes) Versions(rows []Fact, frontier int64) []Version {
 	out := append([]Version{}, e.versions...)
 	slices.SortStableFunc(out, func(a, b Version) int {
 		return cmp.Or(order(a.Fact, b.Fact), cmp.Compare(a.Version, b.Version))
@@ -131,6 +132,9 @@ func (e *Envelopes) Versions(rows []Fact) []Version {
 			if row.Family == out[i].Family && row.Day == out[i].Day {
 				out[i].InView = judge(out[i].Fact, row)
 			}
+		}
+		if out[i].InView == Awaited && out[i].Offset < frontier {
+			out[i].InView = Lacking
 		}
 	}
 	return out

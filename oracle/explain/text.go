@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -107,6 +108,23 @@ func writeDays(b *strings.Builder, d Document) {
 			fmt.Fprintf(b, "    view: %s\n", viewOf(d.View, day.Day))
 		}
 	}
+	if d.Day != "" && len(k.Days) == 0 {
+		fmt.Fprintf(b, "  %s  no active transaction on this day\n", d.Day)
+	}
+	writeOthers(b, d)
+}
+
+// writeOthers writes what the view shows on days on which the oracle has nothing. Where days are left out it is not known
+// which those are.
+func writeOthers(b *strings.Builder, d Document) {
+	if d.Day == "" && d.Key.Omitted.Days > 0 {
+		return
+	}
+	for _, f := range d.View {
+		if f.Present && f.Day != "" && !slices.ContainsFunc(d.Key.Days, func(day Day) bool { return day.Day == f.Day }) {
+			fmt.Fprintf(b, "  %s  THE VIEW SHOWS what no active transaction makes: %s\n", f.Day, factText(f))
+		}
+	}
 }
 
 // Crossing is the crossing test of a day in words, with its numbers (S5).
@@ -197,7 +215,9 @@ func inView(v InView) string {
 	case Passed:
 		return "the view has a later one"
 	case Awaited:
-		return "the view does not have it yet"
+		return "the view has not come to it yet"
+	case Lacking:
+		return "THE VIEW LACKS IT, and is past that offset"
 	case Differs:
 		return "THE VIEW HAS OTHER CONTENT"
 	default:

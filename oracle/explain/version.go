@@ -57,8 +57,10 @@ const (
 	Applied InView = "applied"
 	// Passed: the view has a higher version.
 	Passed InView = "passed"
-	// Awaited: the view has a lower version, or none.
+	// Awaited: the view has a lower version, or none, and has not come to the envelope yet.
 	Awaited InView = "awaited"
+	// Lacking: the view has a lower version, or none, although it has applied everything up to and with the envelope.
+	Lacking InView = "lacking"
 	// Differs: the view has this version with other content.
 	Differs InView = "differs"
 )

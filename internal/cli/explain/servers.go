@@ -121,14 +121,15 @@ func explainOutput(ctx context.Context, deps verify.Deps, a *verify.Applied, nam
 		return err
 	}
 	var facts []explain.Fact
+	frontier := int64(0)
 	if v, ok := deps.View.(view); ok {
 		var frontiers []int64
 		if facts, frontiers, err = v.KeyFacts(ctx, a, name); err != nil {
 			return err
 		}
-		d.ViewFrontier = &frontiers[partition]
+		d.ViewFrontier, frontier = &frontiers[partition], frontiers[partition]
 	}
-	d.View, d.Versions = facts, envelopes.Versions(facts)
+	d.View, d.Versions = facts, envelopes.Versions(facts, frontier)
 	return nil
 }
 
