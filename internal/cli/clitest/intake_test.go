@@ -1,6 +1,7 @@
 package clitest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,6 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // transactions are n new ones, a line each.
@@ -102,6 +106,48 @@ func TestIntakeYieldsToVerify(t *testing.T) {
 	stages.stop(syscall.SIGTERM, 0)
 }
 
+// TestR28RunIntakeStatusTopic: the topic that is named, by flag or environment, has the last status of each kept request.
+func TestR28RunIntakeStatusTopic(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	w.must("apply", "--yes", "shop.yaml")
+	w.fake.CreateTopic(t, "shop.status", 2, nil)
+	w.file("a.jsonl", transactions(4))
+	client := w.fake.Client(t, kgo.ConsumeTopics("shop.status"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	last := map[string]string{}
+	reads := func(requests int) {
+		for level := `"level":"published"`; ctx.Err() == nil; {
+			done := 0
+			for _, status := range last {
+				done += strings.Count(status, level)
+			}
+			if done == requests {
+				return
+			}
+			for _, r := range client.PollFetches(ctx).Records() {
+				last[string(r.Key)] = string(r.Value)
+			}
+		}
+		t.Errorf("want %d published requests: %v", requests, last)
+	}
+	intake, url := w.intake("--status-topic", "shop.status")
+	w.must("submit", "-n", "shop", "--url", url, "--records", "a.jsonl", "--durability", "stored")
+	reads(4)
+	intake.stop(syscall.SIGTERM, 0)
+	w.file("b.jsonl", strings.ReplaceAll(transactions(3), `"txn_id":"s`, `"txn_id":"later-`))
+	intake, url = w.with("AMENDS_INTAKE_STATUS_TOPIC=shop.status").intake()
+	w.must("submit", "-n", "shop", "--url", url, "--records", "b.jsonl", "--durability", "stored")
+	reads(7)
+	intake.stop(syscall.SIGTERM, 0)
+	for key, status := range last {
+		if !strings.HasPrefix(key, "intake/shop/local/") || !strings.HasPrefix(status, `{"capability":"latest_state_only","position":2,`) {
+			t.Errorf("%s: %s", key, status)
+		}
+	}
+}
+
 // TestIntakeRefusals: what run intake, submit and the probe refuse, and how they say it.
 func TestIntakeRefusals(t *testing.T) {
 	t.Parallel()
@@ -117,6 +163,8 @@ func TestIntakeRefusals(t *testing.T) {
 	w.fails(2, `--serve-tls-cert and --serve-tls-key come together`, "run", "intake", "--serve-tls-key", "tokens")
 	w.fails(2, `--max-body 0`, "run", "intake", "--max-body", "0")
 	w.fails(1, `topic elsewhere for decisions does not exist: create it first`, "run", "intake", "--deliver-to", "elsewhere")
+	w.fails(1, `topic elsewhere for statuses does not exist: create it first`, "run", "intake", "--status-topic", "elsewhere")
+	w.fails(1, `topic shop\.outputs cannot receive statuses: it is the namespace's own`, "run", "intake", "--status-topic", "shop.outputs")
 	w.fails(2, `no namespace given; set -n`, "submit", "--records", "x")
 	w.fails(2, `no file given; set --records`, "submit", "-n", "shop")
 	w.fails(2, `--records: open absent`, "submit", "-n", "shop", "--records", "absent")
