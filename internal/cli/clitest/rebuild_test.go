@@ -191,7 +191,7 @@ func TestRebuildRefusals(t *testing.T) {
 			damage: func(w *world) {
 				w.fake.DeleteTopic(w.t, "shop.transactions")
 				w.fake.CreateTopic(w.t, "shop.transactions", 2, map[string]string{"retention.ms": "-1", "retention.bytes": "-1"})
-			}, code: 5, line: `source topic shop.transactions was recreated`},
+			}, code: 5, line: `topic shop.transactions was recreated: its topic ID is`},
 		"output topic with records": {
 			damage: func(w *world) {
 				w.fake.CreateTopic(w.t, "fresh.outputs", 2, map[string]string{"retention.ms": "-1", "retention.bytes": "-1"})
