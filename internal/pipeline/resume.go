@@ -57,32 +57,40 @@ func Resume(ctx context.Context, r Resuming) (Resumed, error) {
 	return done, postgres.AskResume(ctx, r.State, r.Stage, r.Partition)
 }
 
-// worker releases a partition that a replay holds and looks into its stop.
+// worker looks into a partition's stop, and takes the partition back where a replay holds it. While the cause of the stop
+// stands nothing is changed: nobody could go on with it.
 func (r Resuming) worker(ctx context.Context, done *Resumed) error {
 	store := postgres.NewWorkerStore(r.State, r.Applied.SourceTopicID)
 	state, err := store.PartitionState(ctx, r.Partition)
 	if err != nil {
 		return err
 	}
-	if in, held := replay.Release(state); held {
-		if state, err = store.InstallEpoch(ctx, in); err != nil {
+	if state.Stop != nil {
+		if err := r.recheckWorker(ctx, store, state); err != nil {
 			return err
 		}
-		done.Released = true
+	}
+	if in, held := replay.Release(state); held {
+		released, err := store.InstallEpoch(ctx, in)
+		if err != nil {
+			return err
+		}
+		done.Released, state.Epoch = true, released.Epoch
 	}
 	if state.Stop == nil {
 		return nil
 	}
-	source := r.Applied.Namespace.Spec.Source
-	opener := kafka.NewOpener(r.Kafka, kafka.Topic{Name: source.Topic, ID: r.Applied.SourceTopicID, Partitions: source.Partitions})
-	config := ledger.NewConfig(r.Applied.Namespace, r.Applied.SourceTopicID)
-	ctx, cancel := context.WithTimeout(ctx, worker.DefaultUnitTimeout)
-	defer cancel()
-	if err := worker.Recheck(ctx, config, store, opener, state); err != nil {
-		return err
-	}
 	done.Cleared = fmt.Sprintf("%s at offset %d: %s", state.Stop.Reason, state.Stop.Offset, state.Stop.Detail)
 	return postgres.ClearWorkerStop(ctx, r.State, state)
+}
+
+// recheckWorker does again what failed, and writes nothing.
+func (r Resuming) recheckWorker(ctx context.Context, store *postgres.WorkerStore, state worker.PartitionState) error {
+	source := r.Applied.Namespace.Spec.Source
+	opener := kafka.NewOpener(r.Kafka, kafka.Topic{Name: source.Topic, ID: r.Applied.SourceTopicID, Partitions: source.Partitions})
+	ctx, cancel := context.WithTimeout(ctx, worker.DefaultUnitTimeout)
+	defer cancel()
+	return worker.Recheck(ctx, ledger.NewConfig(r.Applied.Namespace, r.Applied.SourceTopicID), store, opener, state)
 }
 
 // relay looks into the stop of a source partition.
