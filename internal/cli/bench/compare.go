@@ -102,7 +102,7 @@ type sample struct {
 
 // run measures all engines, interleaved.
 func (c *comparison) run(ctx context.Context, flags *historyFlags) error {
-	if _, err := flags.open(c.dir); err != nil {
+	if err := flags.elsewhere(ctx, c.dir); err != nil {
 		return err
 	}
 	if err := c.find(ctx); err != nil {

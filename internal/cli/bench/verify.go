@@ -104,6 +104,7 @@ func (s stopwatch) stop() phase {
 
 // measure generates and recomputes.
 func measure(ctx context.Context, a *app.App, flags *historyFlags, dir string, fromRaw bool, o arrow.Options) (*figures, error) {
+	machine.Thrifty(a.Getenv)
 	watch := start(a.Now)
 	h, err := flags.open(dir)
 	if err != nil {

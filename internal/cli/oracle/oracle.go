@@ -96,6 +96,7 @@ func (o *options) check(manifestPath string) error {
 
 // run computes one history and prints what came of it.
 func run(ctx context.Context, a *app.App, ns *manifests.Namespace, o options) error {
+	machine.Thrifty(a.Getenv)
 	if o.engine == (reference.Engine{}).Name() {
 		p, err := rowByRow(ctx, a, reference.Engine{}, ns, o.records)
 		if err != nil {
