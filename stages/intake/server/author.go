@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"unicode"
 
 	"amends.dev/amends/stages/intake"
 )
@@ -37,7 +39,7 @@ type Principals struct {
 // Author implements Authors. A certificate goes before a token.
 func (p Principals) Author(r *http.Request) (string, bool) {
 	if p.Certificates && r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		return subject(r.TLS.VerifiedChains[0][0].Subject), true
+		return subject(r.TLS.VerifiedChains[0][0].RawSubject)
 	}
 	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(kind, "Bearer") || token == "" {
@@ -46,14 +48,18 @@ func (p Principals) Author(r *http.Request) (string, bool) {
 	return p.Tokens.author(token)
 }
 
-// subject is the author's name of a certificate's subject: the subject, or its digest where it is too long or unprintable.
-func subject(name pkix.Name) string {
-	text := name.String()
-	if intake.ValidAuthor(text) {
-		return text
+// subject is the author's name of a certificate's subject, in DER: the subject as text, each attribute in its place, or a
+// digest where that is too long or unprintable. A certificate without a subject names nobody: all such would be one author.
+func subject(der []byte) (string, bool) {
+	var name pkix.RDNSequence
+	if rest, err := asn1.Unmarshal(der, &name); err != nil || len(rest) > 0 || len(name) == 0 {
+		return "", false
 	}
-	sum := sha256.Sum256([]byte(text))
-	return "sha256:" + hex.EncodeToString(sum[:])
+	if text := name.String(); intake.ValidAuthor(text) {
+		return text, true
+	}
+	sum := sha256.Sum256(der)
+	return "sha256:" + hex.EncodeToString(sum[:]), true
 }
 
 // token is one bearer token by its SHA-256.
@@ -88,8 +94,10 @@ func ReadTokens(r io.Reader) (Tokens, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		digest, author, _ := strings.Cut(line, " ")
-		author = strings.TrimSpace(author)
+		digest, author := line, ""
+		if space := strings.IndexFunc(line, unicode.IsSpace); space > 0 {
+			digest, author = line[:space], strings.TrimSpace(line[space:])
+		}
 		sum, err := hex.DecodeString(digest)
 		if err != nil || len(sum) != sha256.Size {
 			return nil, fmt.Errorf("line %d: want the SHA-256 of a token, as 64 hexadecimal digits, and the author's name", n)

@@ -4,9 +4,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +36,7 @@ func TestCheckExposure(t *testing.T) {
 
 // TestReadTokens: strict, naming the line and never what stands there.
 func TestReadTokens(t *testing.T) {
-	good := "# ours\n\n" + hashed("a", "anna") + "  " + hashed("b", "ben von b.")
+	good := "# ours\n\n" + hashed("a", "anna") + "  " + strings.Replace(hashed("b", "ben von b."), " ", "\t", 1)
 	tokens, err := ReadTokens(strings.NewReader(good))
 	if err != nil || len(tokens) != 2 {
 		t.Fatalf("%d, %v", len(tokens), err)
@@ -54,24 +56,58 @@ func TestReadTokens(t *testing.T) {
 	}
 }
 
-// TestCertificateAuthors: the subject of a verified certificate is the author; one that was not verified is nobody.
+// TestCertificateAuthors: the subject of a verified certificate is the author, every attribute of it; one that was not
+// verified, and one without a subject, is nobody.
 func TestCertificateAuthors(t *testing.T) {
-	certificate := &x509.Certificate{Subject: pkix.Name{CommonName: "anna", Organization: []string{"shop"}}}
+	named := func(sets ...pkix.RelativeDistinguishedNameSET) *x509.Certificate {
+		der, err := asn1.Marshal(pkix.RDNSequence(sets))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &x509.Certificate{RawSubject: der}
+		var name pkix.RDNSequence
+		if _, err := asn1.Unmarshal(der, &name); err != nil {
+			t.Fatal(err)
+		}
+		c.Subject.FillFromRDNSequence(&name)
+		return c
+	}
+	one := func(arc int, value string) pkix.RelativeDistinguishedNameSET {
+		return pkix.RelativeDistinguishedNameSET{{Type: asn1.ObjectIdentifier{2, 5, 4, arc}, Value: value}}
+	}
+	shop, anna := one(10, "shop"), one(3, "anna")
 	request := httptest.NewRequest(http.MethodGet, "/", nil)
-	request.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{certificate}}
+	request.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{named(shop, anna)}}
 	p := Principals{Certificates: true}
 	if author, known := p.Author(request); known {
 		t.Errorf("an unverified certificate is %s", author)
 	}
-	request.TLS.VerifiedChains = [][]*x509.Certificate{{certificate}}
-	if author, known := p.Author(request); !known || author != "CN=anna,O=shop" {
-		t.Errorf("%s, %t", author, known)
+	seen := map[string]bool{}
+	for _, of := range []struct {
+		certificate *x509.Certificate
+		want        string
+	}{
+		{named(shop, anna), "CN=anna,O=shop"},
+		{named(anna, shop), "O=shop,CN=anna"},
+		{named(one(3, "ben"), anna), "CN=anna,CN=ben"},
+		{named(anna), "CN=anna"},
+		{named(append(slices.Clone(shop), anna...)), "CN=anna+O=shop"},
+		{named(one(3, strings.Repeat("x", 200))), ""},
+		{named(one(3, strings.Repeat("x", 201))), ""},
+	} {
+		request.TLS.VerifiedChains = [][]*x509.Certificate{{of.certificate}}
+		author, known := p.Author(request)
+		if !known || !intake.ValidAuthor(author) || seen[author] || of.want != "" && author != of.want ||
+			of.want == "" && !strings.HasPrefix(author, "sha256:") {
+			t.Errorf("%q, %t; want %s", author, known, of.want)
+		}
+		seen[author] = true
+	}
+	request.TLS.VerifiedChains = [][]*x509.Certificate{{named()}}
+	if author, known := p.Author(request); known {
+		t.Errorf("a certificate without a subject is %s, as is every other such", author)
 	}
 	if author, known := (Principals{}).Author(request); known {
 		t.Errorf("certificates are not configured: %s", author)
-	}
-	certificate.Subject.CommonName = strings.Repeat("x", 200)
-	if author, known := p.Author(request); !known || !intake.ValidAuthor(author) || !strings.HasPrefix(author, "sha256:") {
-		t.Errorf("a long subject: %s, %t", author, known)
 	}
 }
