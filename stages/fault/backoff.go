@@ -20,9 +20,9 @@ var DefaultPolicy = Policy{First: 50 * time.Millisecond, Max: 5 * time.Second, A
 type Stall struct {
 	// Reason is the last error, one line.
 	Reason string `json:"reason"`
-	// Since is when the first of the failures in a row happened.
-	Since time.Time `json:"since"`
-	// Attempts counts the failures in a row.
+	// Since is when the first of the failures in a row happened; zero where that is not known.
+	Since time.Time `json:"since,omitzero"`
+	// Attempts counts the failures in a row; 0 where somebody else found out why it does not move.
 	Attempts int `json:"attempts"`
 	// NextTry is when the component tries again; zero where it never does so by itself.
 	NextTry time.Time `json:"nextTry,omitzero"`

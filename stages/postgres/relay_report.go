@@ -34,6 +34,8 @@ type SourceReport struct {
 	// Epoch and Member are of the owner that last installed itself (R16).
 	Epoch  int64
 	Member string
+	// UpdatedAt is when the worker's row was last changed: of a partition that a replay holds, when that took it.
+	UpdatedAt time.Time
 	// NextOffset is the worker's frontier.
 	NextOffset int64
 	WorkerStop *StopReport
@@ -72,8 +74,8 @@ func scanSourceReport(rows pgx.Rows, r *SourceReport) error {
 	var workerReason, relayReason *string
 	var workerAt, relayAt *time.Time
 	var worker, relay StopReport
-	err := rows.Scan(&r.Partition, &r.Epoch, &r.Member, &r.NextOffset, &workerReason, &worker.Offset, &worker.Detail, &workerAt,
-		&r.SentThrough, &r.OutboxNext, &relayReason, &relay.Detail, &relayAt, &r.OldestPending)
+	err := rows.Scan(&r.Partition, &r.Epoch, &r.Member, &r.UpdatedAt, &r.NextOffset, &workerReason, &worker.Offset,
+		&worker.Detail, &workerAt, &r.SentThrough, &r.OutboxNext, &relayReason, &relay.Detail, &relayAt, &r.OldestPending)
 	relay.Offset = r.SentThrough
 	r.WorkerStop, r.RelayStop = worker.with(workerReason, workerAt), relay.with(relayReason, relayAt)
 	return err

@@ -31,7 +31,10 @@ func TestReadSourceReport(t *testing.T) {
 		return reports, lease
 	}
 	reports, lease := read()
-	untouched := SourceReport{Partition: 0, SentThrough: 1, OutboxNext: 1}
+	untouched := SourceReport{Partition: 0, SentThrough: 1, OutboxNext: 1, UpdatedAt: reports[0].UpdatedAt}
+	if untouched.UpdatedAt.IsZero() {
+		t.Error("when a row was changed is not known")
+	}
 	if reports[0] != untouched || lease != (LeaseReport{}) {
 		t.Errorf("untouched: %+v, %+v", reports[0], lease)
 	}

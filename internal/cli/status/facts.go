@@ -73,7 +73,7 @@ func Build(f Facts) Document {
 		case p.RelayStop != nil:
 			s.Stall = stopped(p.RelayStop)
 		default:
-			s.Stall = f.OutputTopic.changed(f.Now) // nothing can be published
+			s.Stall = f.OutputTopic.changed() // nothing can be published
 		}
 		d.Stages = append(d.Stages, s)
 	}
@@ -86,7 +86,7 @@ func Build(f Facts) Document {
 
 // complete adds the end of the partition, and a topic that is no longer the recorded one, to what a reader of it shows.
 func (t Topic) complete(s run.Status, now time.Time) run.Status {
-	if changed := t.changed(now); changed != nil {
+	if changed := t.changed(); changed != nil {
 		if s.Stall == nil {
 			s.Stall = changed
 		}
@@ -99,8 +99,9 @@ func (t Topic) complete(s run.Status, now time.Time) run.Status {
 	return s.Against(t.Found.Ends[s.Partition], now)
 }
 
-// changed says that the topic is gone, recreated or repartitioned (SC28), nil where it is the recorded one.
-func (t Topic) changed(now time.Time) *fault.Stall {
+// changed says that the topic is gone, recreated or repartitioned (SC28), nil where it is the recorded one. Since when
+// is not known.
+func (t Topic) changed() *fault.Stall {
 	reason := ""
 	switch {
 	case t.Found == nil:
@@ -112,7 +113,7 @@ func (t Topic) changed(now time.Time) *fault.Stall {
 	default:
 		return nil
 	}
-	return &fault.Stall{Reason: reason, Since: now, Attempts: 1}
+	return &fault.Stall{Reason: reason}
 }
 
 // held says that a replay keeps the owner from its partition, nil where none does.
@@ -123,7 +124,7 @@ func held(p postgres.SourceReport, now time.Time) *fault.Stall {
 	}
 	reason := fmt.Sprintf("a replay holds the partition back from %q: it runs, or was killed; then replay again, or resume --stage worker --partition %d",
 		former.Member, p.Partition)
-	return &fault.Stall{Reason: reason, Since: now, Attempts: 1, NextTry: now}
+	return &fault.Stall{Reason: reason, Since: p.UpdatedAt, NextTry: now}
 }
 
 // stopped shows a persisted stop, which never tries again by itself.
@@ -132,6 +133,6 @@ func stopped(stop *postgres.StopReport) *fault.Stall {
 		return nil
 	}
 	return &fault.Stall{
-		Reason: fmt.Sprintf("%s at %d: %s", stop.Reason, stop.Offset, stop.Detail), Since: stop.At, Attempts: 1,
+		Reason: fmt.Sprintf("%s at %d: %s", stop.Reason, stop.Offset, stop.Detail), Since: stop.At,
 	}
 }

@@ -22,7 +22,7 @@ func healthy() Facts {
 	return Facts{
 		Namespace: "demo",
 		Source: []postgres.SourceReport{
-			{Partition: 0, Epoch: 3, Member: "m1", NextOffset: 90, SentThrough: 11, OutboxNext: 15, OldestPending: &pending},
+			{Partition: 0, Epoch: 3, Member: "m1", UpdatedAt: now.Add(-time.Minute), NextOffset: 90, SentThrough: 11, OutboxNext: 15, OldestPending: &pending},
 		},
 		Lease:  postgres.LeaseReport{Holder: "host-1", Term: 2, Live: true},
 		Output: []postgres.OutputReport{{Partition: 0, Next: 10}},
@@ -88,8 +88,8 @@ func TestR36StopsAreVisible(t *testing.T) {
 		{"relay", func(f *Facts) { f.Source[0].RelayStop = stop }, []string{"relay"}, stopped},
 		{"view", func(f *Facts) { f.Output[0].Stop = stop }, []string{"view"}, stopped},
 		{"R25 held by a replay", func(f *Facts) { f.Source[0].Member = replay.Hold{Generation: 3, Member: "m1"}.String() }, []string{"worker"},
-			`a replay holds the partition back from "m1"`},
-		{"SC28 source topic gone", func(f *Facts) { f.SourceTopic.Found = nil }, []string{"worker"}, "topic in does not exist"},
+			`stalled since 2026-11-30T11:59:00Z: a replay holds the partition back from "m1"`},
+		{"SC28 source topic gone", func(f *Facts) { f.SourceTopic.Found = nil }, []string{"worker"}, "stopped: topic in does not exist"},
 		{"SC28 source topic recreated", func(f *Facts) { f.SourceTopic.Found.ID = "C" }, []string{"worker"}, "recreated: its ID is C, recorded was A"},
 		{"SC28 output topic recreated", func(f *Facts) { f.OutputTopic.Found.ID = "C" }, []string{"relay", "view"}, "recreated: its ID is C, recorded was B"},
 		{"SC28 output topic repartitioned", func(f *Facts) { f.OutputTopic.Found.Partitions = 2 }, []string{"relay", "view"}, "has 2 partitions, recorded were 1"},

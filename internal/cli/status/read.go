@@ -46,7 +46,7 @@ func Read(ctx context.Context, c connect.Connections, applied *postgres.Applied,
 		if topic.Found, err = admin.Describe(ctx, topic.Name); err != nil {
 			return Facts{}, fmt.Errorf("describe topic %s: %w", topic.Name, err)
 		}
-		topic.readWaiting(budget, c.Kafka, from, now())
+		topic.readWaiting(budget, c.Kafka, from)
 	}
 	f.Now = now()
 	return f, nil
@@ -89,9 +89,9 @@ func (f *Facts) readView(ctx context.Context, url, schema string) error {
 
 // readWaiting finds the broker's time of the first record at or after each frontier that is behind its end. What cannot
 // be read within the budget stays unknown: a status is no reason to fail.
-func (t *Topic) readWaiting(ctx context.Context, config kafka.Config, frontiers map[int32]int64, now time.Time) {
+func (t *Topic) readWaiting(ctx context.Context, config kafka.Config, frontiers map[int32]int64) {
 	t.Waiting = map[int32]int64{}
-	if t.changed(now) != nil {
+	if t.changed() != nil {
 		return
 	}
 	opener := kafka.NewOpener(config, kafka.Topic{Name: t.Name, ID: t.ID, Partitions: t.Partitions})

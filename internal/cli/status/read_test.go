@@ -138,9 +138,9 @@ func TestRead(t *testing.T) {
 	wants("a row of no partition", "worker 1 0 2 2 3h0m", "worker 9 0 - - - - - behind")
 	a.exec(t, `DELETE FROM partition_state WHERE partition = 9; DELETE FROM relay_state WHERE partition = 9`)
 	cluster.DeleteTopic(t, a.Namespace.Spec.Source.Topic)
-	wants("SC28 topic gone", "worker 0 0 - - - - - stopped since")
+	wants("SC28 topic gone", "worker 0 0 - - - - - stopped: topic")
 	cluster.CreateTopic(t, a.Namespace.Spec.Source.Topic, 2, nil)
-	wants("SC28 topic recreated", "worker 1 0 - - - - - stopped since", "view 0 0 0 0 0s - - drained")
+	wants("SC28 topic recreated", "worker 1 0 - - - - - stopped: topic", "view 0 0 0 0 0s - - drained")
 }
 
 // TestVerb: how the verb is called and how it fails.

@@ -75,13 +75,23 @@ func orDash(text string) string {
 // state says in words how a partition stands.
 func state(lag *int64, stall *fault.Stall) string {
 	switch {
-	case stall != nil && stall.NextTry.IsZero():
-		return "stopped since " + stall.Since.UTC().Format(time.RFC3339) + ": " + stall.Reason
 	case stall != nil:
-		return fmt.Sprintf("stalled since %s after %d attempts: %s", stall.Since.UTC().Format(time.RFC3339), stall.Attempts, stall.Reason)
+		return why(stall)
 	case lag != nil && *lag == 0:
 		return "drained"
 	default:
 		return "behind"
 	}
+}
+
+// why says in words why a partition does not move, and since when, where that is known.
+func why(stall *fault.Stall) string {
+	text := "stalled"
+	if stall.NextTry.IsZero() {
+		text = "stopped"
+	}
+	if !stall.Since.IsZero() {
+		text += " since " + stall.Since.UTC().Format(time.RFC3339)
+	}
+	return text + ": " + stall.Reason
 }
