@@ -1,0 +1,7 @@
+package postgres
+
+// What tests look at as it is sent.
+var (
+	PlansSQL   = plansSQL
+	PendingSQL = pendingSQL
+)
