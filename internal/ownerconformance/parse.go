@@ -11,6 +11,9 @@ import (
 
 // Load reads every JSON file of a folder, sorted by name. Errors name file, scenario and step.
 func Load(folder fs.FS) ([]*File, error) {
+	if _, err := fs.ReadDir(folder, "."); err != nil { // which Glob passes over
+		return nil, err
+	}
 	names, err := fs.Glob(folder, "*.json")
 	if err != nil {
 		return nil, err

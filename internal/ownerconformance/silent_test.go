@@ -58,7 +58,7 @@ func TestEitherOrder(t *testing.T) {
 	step := func(image string) string {
 		return commitStep(0, 4, "m", list(openEffect, "c", "B", "a", "é", "d"), list(openReceipt, "d", "a"), `"outcome": "committed"`, image)
 	}
-	names := func(text string) []string { return strings.Fields(text) }
+	names := strings.Fields
 	for _, good := range [][3]string{{"c B a é d", "d a", "c B é"}, {"B a c d é", "a d", "B c é"}} {
 		if faults := ran(t, step(image(names(good[0]), names(good[1]), names(good[2])))); len(faults) > 0 {
 			t.Errorf("%q: %q", good, faults)

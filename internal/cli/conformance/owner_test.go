@@ -114,7 +114,8 @@ func TestDurableOwnerErrors(t *testing.T) {
 		want string
 	}{
 		"unknown store":     {[]string{"--store", "moon"}, exit.Usage, "moon"},
-		"absent folder":     {[]string{"--corpus", "absent"}, exit.Error, "no JSON file"},
+		"absent folder":     {[]string{"--corpus", "absent"}, exit.Error, "read the corpus absent: open .: no such file"},
+		"a file":            {[]string{"--corpus", "owner_test.go"}, exit.Error, "not a directory"},
 		"empty folder":      {[]string{"--corpus", t.TempDir()}, exit.Error, "no JSON file"},
 		"unknown operation": {[]string{"--corpus", odd}, exit.Error, "ordered_replay.json: scenario 1 (positions_are_assigned_by_the_store_without_gaps): step 1: op \"retire\""},
 		"no server":         {[]string{"--store", "postgres", "--database-url", "postgres://nobody@127.0.0.1:1/none"}, exit.Error, ""},
