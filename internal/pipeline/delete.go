@@ -69,12 +69,15 @@ func Delete(ctx context.Context, d Deleting) (Deleted, error) {
 	return done, d.Catalog.Delete(ctx, d.Entry)
 }
 
-// unused fails where anything works on the namespace: a session of a stage, a live lease of the relay or of a writer, or a
+// ReplayName is what a replay calls itself in its sessions, as a stage does by its own name.
+const ReplayName = "replay"
+
+// unused fails where anything works on the namespace: a session of a stage, of intake or of a replay, a live lease of the relay or of a writer, or a
 // member of the consumer group.
 func (d Deleting) unused(ctx context.Context) error {
 	var signs []string
 	for _, pool := range []*postgres.Pool{d.CatalogPool, d.ViewPool} {
-		stages, err := postgres.Connected(ctx, pool, d.Entry.Name, All()...)
+		stages, err := postgres.Connected(ctx, pool, d.Entry.Name, append(All(), Intake, ReplayName)...)
 		if err != nil {
 			return err
 		}

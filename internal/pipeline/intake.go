@@ -174,7 +174,7 @@ func sleep(ctx context.Context, d time.Duration) error { return sleepUntil(ctx, 
 
 func (s *IntakeServer) pool(ctx context.Context, schema string, conns int32) (*postgres.Pool, error) {
 	pool, err := postgres.Connect(ctx, postgres.Options{
-		URL: s.options.StateURL, Schema: schema, Application: "amends intake", MaxConns: conns,
+		URL: s.options.StateURL, Schema: schema, Application: postgres.ApplicationName(Intake, s.options.Applied.Name), MaxConns: conns,
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package clitest
 
 import (
+	"context"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"syscall"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 )
 
 // TestDeleteRefusesWhileAnythingRuns: each stage alone, and a writer, keeps a namespace from being deleted, and nothing of
@@ -37,6 +40,54 @@ func TestDeleteRefusesWhileAnythingRuns(t *testing.T) {
 	if n := w.number(`SELECT count(*) FROM information_schema.schemata WHERE schema_name LIKE 'amends\_shop%'`); n != 0 {
 		t.Errorf("%d schemas are left", n)
 	}
+}
+
+// TestDeleteRefusesUnderReplayAndIntake: what works on a namespace beside its stages keeps it too: a replay, and an intake
+// whose source topic another namespace reads, so that its writer lease tells nothing.
+func TestDeleteRefusesUnderReplayAndIntake(t *testing.T) {
+	t.Parallel()
+	w := appliedWorld(t)
+	refused := func(who string) {
+		t.Helper()
+		before := w.tables()
+		w.fails(5, `stages of this namespace run: .*`+who+` is connected to the database.*nothing was deleted$`, "delete", "namespace", "shop", "--confirm", "shop")
+		if diff := cmp.Diff(before, w.tables()); diff != "" {
+			t.Errorf("refusing changed (-want +got):\n%s", diff)
+		}
+	}
+	conn, err := pgx.Connect(t.Context(), w.database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	tx, err := conn.Begin(t.Context())
+	if err == nil {
+		_, err = tx.Exec(t.Context(), `SELECT FROM amends_shop.partition_state WHERE partition = 0 FOR UPDATE`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := w.start(span(0, w.frontier(0))...) // it waits for the partition's lock
+	w.becomes(1, `SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'amends replay%' AND wait_event_type = 'Lock'`)
+	refused("replay")
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if o := one.wait(); o.code != 0 {
+		t.Errorf("the replay ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	w.sharesSource("second")
+	intake, _ := w.intake("-n", "shop")
+	refused("intake")
+	intake.stop(syscall.SIGTERM, 0)
+	w.must("delete", "namespace", "shop", "--confirm", "shop")
+}
+
+// sharesSource applies another namespace over the source topic of shop.
+func (w *world) sharesSource(name string) {
+	w.t.Helper()
+	w.file(name+".yaml", strings.ReplaceAll(fmt.Sprintf(manifest, name), name+".transactions", "shop.transactions"))
+	w.must("apply", "--yes", name+".yaml")
 }
 
 // catalog is every row of the catalog's tables.

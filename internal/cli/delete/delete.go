@@ -48,8 +48,9 @@ func newNamespace(a *app.App) *cobra.Command {
 		Use:   "namespace NAME",
 		Short: "Delete a namespace with its state and its view",
 		Long: "namespace deletes the view, the processing state and the catalog row of a namespace: balances, alerts, evidence,\n" +
-			"quarantine, outbox, reports. It refuses, exit code 5, while stages of the namespace run: while a stage is connected,\n" +
-			"a lease runs or the consumer group has members. The name has to be typed, on a terminal or as --confirm NAME.\n\n" +
+			"quarantine, outbox, and requests that an intake accepted and has not published yet. Kept reports stay. It refuses,\n" +
+			"exit code 5, while anything works on the namespace: while a stage, an intake or a replay is connected, a lease runs\n" +
+			"or the consumer group has members. The name has to be typed, on a terminal or as --confirm NAME.\n\n" +
 			"Topics stay, unless --with-topics is given: then the output topic is deleted, and the source topic where no other\n" +
 			"namespace reads it. Interrupted or killed, the namespace is refused by every other verb, and deleting again finishes.",
 		Example: "  amendsctl delete namespace demo\n  amendsctl delete namespace demo --confirm demo --with-topics",

@@ -109,7 +109,9 @@ func (o *options) run(ctx context.Context, c connect.Connections) error {
 	if err != nil {
 		return err
 	}
-	state, err := postgres.Connect(ctx, postgres.Options{URL: c.StateURL(), Schema: applied.StateSchema, Application: "amends replay", MaxConns: 3})
+	state, err := postgres.Connect(ctx, postgres.Options{
+		URL: c.StateURL(), Schema: applied.StateSchema, Application: postgres.ApplicationName(pipeline.ReplayName, applied.Name), MaxConns: 3,
+	})
 	if err != nil {
 		return connect.Refuse(err)
 	}
