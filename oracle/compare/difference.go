@@ -69,6 +69,8 @@ type Value struct {
 	Value   *Blob  `json:"value,omitempty"`
 	// Recorded is set on the side that has a conflict row or a stock key: such a row has no content beyond its identity.
 	Recorded bool `json:"recorded,omitempty"`
+	// Payload is a contradicting payload of a conflict, by diagnostics.Canonical, and where it was first seen.
+	Payload string `json:"payload,omitempty"`
 	// Fault says what is wrong with a guard.
 	Fault string `json:"fault,omitempty"`
 }

@@ -1,7 +1,7 @@
 // Package pgview is the judge's own view of Postgres: catalog, leases, progress, evidence and view rows, by SQL of its
-// own. Of the worker's tables it reads stock_key, partition_state, relay_state, key_state, quarantine, conflict and
-// owner_pending only, never its balances or authority (R23). Everything but the writer lease is read-only, and the session
-// says so to the server.
+// own. Of the worker's tables it reads stock_key, partition_state, relay_state, key_state, quarantine, conflict, evidence
+// and owner_pending only, never its balances or authority (R23). Everything but the writer lease is read-only, and the
+// session says so to the server.
 package pgview
 
 import (

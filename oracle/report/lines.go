@@ -2,7 +2,9 @@ package report
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"amends.dev/amends/oracle/compare"
 	"amends.dev/amends/oracle/projection"
@@ -94,10 +96,21 @@ func value(v *compare.Value) string {
 	if v.Recorded {
 		add("recorded")
 	}
+	if v.Payload != "" {
+		add("%s", canonical(v.Payload))
+	}
 	if v.Fault != "" {
 		add("%s", v.Fault)
 	}
 	return strings.Join(parts, " ")
+}
+
+// canonical shows a canonical payload as it is where all of its characters can be seen, else quoted.
+func canonical(payload string) string {
+	if strings.IndexFunc(payload, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
+		return strconv.QuoteToASCII(payload)
+	}
+	return payload
 }
 
 // blob shows the length and the beginning of the digest of raw bytes.

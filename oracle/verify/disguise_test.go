@@ -54,9 +54,8 @@ func TestDriftInDisguise(t *testing.T) {
 func TestR13LabelsOfTheView(t *testing.T) {
 	w := newWorld(t)
 	w.demo()
-	w.produce(w.record("bolt", "oslo", "b1", 1, "NEW", "2026-01-01T00:00:00Z", 6)) // a conflict: BLOCKED
+	w.contest()
 	w.exec(`UPDATE amends_shop_view.key_status SET status = 'BLOCKED', conflict_txns = '{b1}', conflict_revisions = '{1}' WHERE key_id = 0`)
-	w.exec(`INSERT INTO conflict VALUES (0, 'b1', 1, 1)`)
 	balances := func(labels string) string {
 		return `SELECT k.item, k.location, b.day, b.close, ` + labels + ` FROM amends_shop_view.balance b
 			JOIN amends_shop_view.stock_key k USING (key_id) LEFT JOIN amends_shop_view.key_status s USING (key_id) WHERE b.present`

@@ -44,8 +44,7 @@ func TestDriftIsExplained(t *testing.T) {
 		t.Errorf("%d explanations with a limit of 2", len(r.Explanations))
 	}
 	w.options.Limit = 0
-	w.produce(w.record("bolt", "oslo", "b1", 1, "NEW", "2026-01-01T00:00:00Z", 6))
-	w.exec(`INSERT INTO conflict VALUES (0, 'b1', 1, 1)`)
+	w.contest()
 	w.exec(`UPDATE ` + viewSchema + `.key_status SET status = 'BLOCKED', conflict_txns = '{b1}', conflict_revisions = '{1}' WHERE key_id = 0`)
 	if r = w.verify(report.Blocked); len(r.Explanations) != 3 {
 		t.Fatalf("%d explanations", len(r.Explanations))

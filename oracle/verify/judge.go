@@ -179,7 +179,8 @@ func (v *run) compare(ctx context.Context, found *findings) error {
 	return cause(waiting, v.deps.State.Evidence(waiting, v.applied, func(evidence Evidence) error {
 		return errors.Join(
 			c.Quarantine(compare.Slice(found.rejected), awaited(p, "the quarantine", evidence.Quarantine(waiting))),
-			c.Conflicts(compare.Slice(allConflicts(found.projection)), awaited(p, "the conflict evidence", evidence.Conflicts(waiting))))
+			c.Conflicts(compare.Slice(allConflicts(found.projection)), awaited(p, "the conflict evidence", evidence.Conflicts(waiting))),
+			v.comparePayloads(waiting, p, found, evidence))
 	}))
 }
 

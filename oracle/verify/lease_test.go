@@ -182,7 +182,7 @@ func TestR23RolesOfTheDocs(t *testing.T) {
 		if r := w.verify(report.Pass); r.WritersExcludedBy != boundary.ByLease || !strings.Contains(r.Checks[0].Text, want) {
 			t.Errorf("%s: %+v", role, r.Checks)
 		}
-		for _, table := range []string{"authority", "day_state", "evidence"} {
+		for _, table := range []string{"authority", "day_state"} {
 			w.exec(`SET ROLE ` + role)
 			if _, err := w.db.Exec(t.Context(), `SELECT FROM amends_shop.`+table); err == nil {
 				t.Errorf("%s reads %s", role, table)

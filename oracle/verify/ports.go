@@ -101,6 +101,13 @@ type Evidence interface {
 	Conflicts(ctx context.Context) iter.Seq2[projection.Conflict, error]
 }
 
+// Contents are what Evidence may show of a conflict beside its row (S4).
+type Contents interface {
+	// Payloads are the distinct payloads kept of each of the given conflicts, in any order. The one that the identity's
+	// authority holds, the first seen at its highest revision, is not among them: authority is not read (R23).
+	Payloads(ctx context.Context, of []projection.Conflict) iter.Seq2[compare.Payload, error]
+}
+
 // ViewIdentity is what a view's own schema says it shows.
 type ViewIdentity struct {
 	Name, Digest, OutputTopic, OutputTopicID string

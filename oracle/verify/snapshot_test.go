@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/compare"
@@ -114,9 +116,10 @@ func TestS10Scope(t *testing.T) {
 	if first, _, _ := strings.Cut(text(t, r), "\n"); !strings.HasSuffix(first, "; scope bolt/oslo: no difference in 3 facts; scope nut/oslo: no difference in 1 fact") {
 		t.Error(first)
 	}
-	w.produce(w.record("widget", "berlin", "t1", 2, "AMEND", "2026-01-01T10:00:00Z", -31))
+	other := w.record("widget", "berlin", "t1", 2, "AMEND", "2026-01-01T10:00:00Z", -31)
+	w.produce(other)
 	w.exec(`UPDATE amends_shop_view.key_status SET status = 'BLOCKED', conflict_txns = '{t1}', conflict_revisions = '{2}' WHERE key_id = 2`)
-	w.exec(`INSERT INTO conflict VALUES (2, 't1', 2, 1)`)
+	w.conflict(2, "t1", 2, 2, 10, map[*kgo.Record]int64{other: -31})
 	w.options.Scope = []string{"bolt,oslo", "widget,berlin"}
 	r = w.verify(report.Blocked)
 	if first, _, _ := strings.Cut(text(t, r), "\n"); !strings.HasSuffix(first, "; scope bolt/oslo: no difference in 3 facts; scope widget/berlin: BLOCKED, 4 rows uncertified") {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/manifests"
@@ -83,9 +84,10 @@ func TestDriftNamesEach(t *testing.T) {
 	w.demo()
 	bad := w.record("widget", "berlin", "t9", 1, "NEW", "2026-01-01T10:00:00Z", 1)
 	bad.Value = append(bad.Value, '}')
-	w.produce(bad, w.record("bolt", "oslo", "b1", 1, "NEW", "2026-01-01T00:00:00Z", 6), w.record("bolt", "oslo", "b1", 2, "NEW", "2026-01-01T00:00:00Z", 5))
+	other := w.record("bolt", "oslo", "b1", 1, "NEW", "2026-01-01T00:00:00Z", 6)
+	w.produce(bad, other, w.record("bolt", "oslo", "b1", 2, "NEW", "2026-01-01T00:00:00Z", 5))
 	w.quarantine(bad, "invalid_json")
-	w.exec(`INSERT INTO conflict VALUES (0, 'b1', 1, 1)`)
+	w.conflict(0, "b1", 1, 1, 0, map[*kgo.Record]int64{w.bolt: 5, other: 6})
 	where := fmt.Sprintf("partition %d offset %d", bad.Partition, bad.Offset)
 	twin := w.verify(report.Exclusions)
 	if len(twin.Rejections) != 1 || twin.Rejections[0].Fingerprint != report.Fingerprint(bad.Key, bad.Value) || twin.Counts.SupersededConflicts != 1 {
@@ -114,6 +116,11 @@ func TestDriftNamesEach(t *testing.T) {
 			"evidence conflict bolt/oslo b1 revision 1: oracle recorded, view none"},
 		{"superfluous conflict row", `INSERT INTO conflict VALUES (0, 'b1', 2, 1)`, `DELETE FROM conflict WHERE revision = 2`,
 			"evidence conflict bolt/oslo b1 revision 2: oracle none, view recorded"},
+		{"payload of a conflict deleted", `CREATE TABLE kept AS TABLE evidence; DELETE FROM evidence WHERE qty = 6`,
+			`DELETE FROM evidence; INSERT INTO evidence TABLE kept; DROP TABLE kept`,
+			fmt.Sprintf(`evidence conflict bolt/oslo b1 revision 1: oracle offset %d ["bolt","oslo","b1","1","NEW","2026-01-01T00:00:00Z","6"], view none`, other.Offset)},
+		{"payload of a conflict added", `INSERT INTO evidence VALUES (0, 'b1', 1, 3, 0, 0, 9)`, `DELETE FROM evidence WHERE kind = 3`,
+			`evidence conflict bolt/oslo b1 revision 1: oracle none, view offset 9 ["bolt","oslo","b1","1","CANCEL","1970-01-01T00:00:00Z","0"]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.exec(c.damage)
@@ -145,7 +152,7 @@ func TestR23WorkerTablesAreNotRead(t *testing.T) {
 	w := newWorld(t)
 	w.demo()
 	w.verify(report.Pass)
-	for _, table := range []string{"day_state", "authority", "evidence", "outbox", "receipt", "relay_lease"} {
+	for _, table := range []string{"day_state", "authority", "outbox", "receipt", "relay_lease"} {
 		w.exec(`ALTER TABLE ` + table + ` RENAME TO ` + table + `_gone`)
 	}
 	w.verify(report.Pass)
@@ -175,10 +182,9 @@ func TestBlockedAndSC25(t *testing.T) {
 	w := newWorld(t)
 	w.demo()
 	w.verify(report.Pass)
-	w.produce(w.record("bolt", "oslo", "b1", 1, "NEW", "2026-01-01T00:00:00Z", 6))
+	w.contest()
 	w.exec(`UPDATE amends_shop_view.key_status SET status = 'BLOCKED', conflict_txns = '{b1}', conflict_revisions = '{1}' WHERE key_id = 0`)
 	w.exec(`UPDATE key_state SET conflict_txns = '{b1}', conflict_revisions = '{1}' WHERE key_id = 0`)
-	w.exec(`INSERT INTO conflict VALUES (0, 'b1', 1, 1)`)
 	r := w.verify(report.Blocked)
 	if r.Counts.Differences != 0 || r.Counts.Balances.Uncertified != 1 || r.Counts.BlockedKeys != 1 || len(r.Conflicts) != 1 {
 		t.Errorf("%+v", r)

@@ -60,6 +60,8 @@ type world struct {
 	engines                 []engine.Engine
 	stateURL, viewURL       string
 	nextOutput, nextOffsets [2]int64
+	// bolt is the demo's record of bolts.
+	bolt *kgo.Record
 }
 
 // newWorld applies a namespace of two partitions and three keys by hand.
@@ -209,15 +211,35 @@ func (w *world) quarantine(r *kgo.Record, reason string) {
 		r.Key, r.Value, len(r.Key), len(r.Value), key[:], value[:])
 }
 
+// conflict writes the row of a conflict and one of evidence for each of its payloads, which are movements of the first of
+// January at the hour of the demo's t1, or at midnight, that the given records assert.
+func (w *world) conflict(key int, txn string, revision int64, kind, hour int, payloads map[*kgo.Record]int64) {
+	w.t.Helper()
+	w.exec(`INSERT INTO conflict VALUES ($1, $2, $3, 1)`, key, txn, revision)
+	at := time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC).UnixNano()
+	for r, qty := range payloads {
+		w.exec(`INSERT INTO evidence VALUES ($1, $2, $3, $4, $5, $6, $7)`, key, txn, revision, kind, at, qty, r.Offset)
+	}
+}
+
+// contest contradicts the demo's b1, so that its key is BLOCKED: authority holds the demo's payload, evidence this one.
+func (w *world) contest() {
+	w.t.Helper()
+	r := w.record("bolt", "oslo", "b1", 1, "NEW", "2026-01-01T00:00:00Z", 6)
+	w.produce(r)
+	w.conflict(0, "b1", 1, 1, 0, map[*kgo.Record]int64{r: 6})
+}
+
 // demo fills the world with the history of SC02 on the widget and one movement of bolts: a complete boundary.
 func (w *world) demo() {
 	w.t.Helper()
+	w.bolt = w.record("bolt", "oslo", "b1", 1, "NEW", "2026-01-01T00:00:00Z", 5)
 	w.produce(
 		w.record("widget", "berlin", "t1", 1, "NEW", "2026-01-01T10:00:00Z", -50),
 		w.record("widget", "berlin", "t2", 1, "NEW", "2026-01-02T10:00:00Z", -20),
 		w.record("widget", "berlin", "t3", 1, "NEW", "2026-01-03T10:00:00Z", 50),
 		w.record("widget", "berlin", "t1", 2, "AMEND", "2026-01-01T10:00:00Z", -30),
-		w.record("bolt", "oslo", "b1", 1, "NEW", "2026-01-01T00:00:00Z", 5),
+		w.bolt,
 	)
 	w.balance(2, "2026-01-01", 70)
 	w.balance(2, "2026-01-02", 50)
