@@ -199,7 +199,11 @@ func (r *Replay) hold(ctx context.Context) error {
 	if err := Check(r.options.Range, r.facts); err != nil {
 		return err
 	}
+	r.held = worker.PartitionState{Partition: state.Partition, Epoch: state.Epoch + 1} // until it is known, Close gives it back
 	held, err := r.options.Store.InstallEpoch(ctx, take(state))
+	if errors.Is(err, worker.ErrFenced) {
+		r.held = worker.PartitionState{}
+	}
 	if err != nil {
 		return fmt.Errorf("hold partition %d: %w", state.Partition, err)
 	}

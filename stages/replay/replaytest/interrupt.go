@@ -1,6 +1,7 @@
 package replaytest
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -84,6 +85,63 @@ func testInterrupted(t *testing.T, fresh Fresh) {
 	if open, err := w.subject.Log.Open(t.Context()); err != nil || len(open) != 0 {
 		t.Errorf("open operations %+v, %v", open, err)
 	}
+}
+
+// unanswered is a store whose answers to installing an epoch are lost: the epoch is installed.
+type unanswered struct{ replay.Store }
+
+// errLost is what the caller sees then.
+var errLost = errors.New("the connection was closed")
+
+// InstallEpoch implements replay.Store.
+func (u unanswered) InstallEpoch(ctx context.Context, in worker.Installation) (worker.PartitionState, error) {
+	if _, err := u.Store.InstallEpoch(ctx, in); err != nil {
+		return worker.PartitionState{}, err
+	}
+	return worker.PartitionState{}, errLost
+}
+
+// testInterruptedWhileTaking: a replay that is interrupted before it knows whether it holds the partition gives back what it
+// holds; one that knows that somebody else took it gives nothing back.
+func testInterruptedWhileTaking(t *testing.T, fresh Fresh) {
+	w := newWorld(t, fresh, "taking", 1, 60)
+	former := w.state(0)
+	interrupt := func(store replay.Store, want error) {
+		t.Helper()
+		w.change = func(o *replay.Options) { o.Store = store }
+		one := w.replay(w.whole(0))
+		var err error
+		for err == nil && !one.Done() {
+			_, _, err = one.Step(t.Context())
+		}
+		if !errors.Is(err, want) {
+			t.Fatalf("error %v, want %v", err, want)
+		}
+		w.change = nil
+		if err := one.Close(t.Context()); err != nil && !errors.Is(err, errLost) {
+			t.Fatal(err)
+		}
+	}
+	interrupt(unanswered{w.subject.Store}, errLost)
+	if after := w.state(0); after.Member != former.Member || after.Generation != former.Generation {
+		t.Errorf("%+v became %+v", former, after)
+	}
+	w.drain()
+	interrupt(overtaken{w.subject.Store}, worker.ErrFenced)
+	if after := w.state(0); after.Generation != replay.HoldGeneration {
+		t.Errorf("another's hold was given back: %+v", after)
+	}
+}
+
+// overtaken is a store in which another replay takes every partition first.
+type overtaken struct{ replay.Store }
+
+// InstallEpoch implements replay.Store.
+func (o overtaken) InstallEpoch(ctx context.Context, in worker.Installation) (worker.PartitionState, error) {
+	if _, err := o.Store.InstallEpoch(ctx, in); err != nil {
+		return worker.PartitionState{}, err
+	}
+	return o.Store.InstallEpoch(ctx, in)
 }
 
 // testSecondReplay: of two replays of one partition the later one fences the earlier, which reads no further and gives

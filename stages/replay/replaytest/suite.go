@@ -25,6 +25,7 @@ func Run(t *testing.T, fresh Fresh) {
 		"R25ExtraQuarantine":      testExtraQuarantine,
 		"R25Killed":               testKilled,
 		"R25Interrupted":          testInterrupted,
+		"R25InterruptedTaking":    testInterruptedWhileTaking,
 		"R16SecondReplay":         testSecondReplay,
 		"R16TakeOverAfterAKill":   testTakeOver,
 		"R16RebalanceDuring":      testRebalanceDuring,
