@@ -121,6 +121,7 @@ func (s *IntakeServer) open(ctx context.Context) error {
 		MaxBody: o.MaxBody, Rate: o.Rate, Log: o.Log,
 	})
 	s.http = server.HTTP(handler, o.TLS)
+	s.http.RegisterOnShutdown(s.intake.EndWaits)
 	var config net.ListenConfig
 	if s.listener, err = config.Listen(ctx, "tcp", o.Listen); err != nil {
 		return fmt.Errorf("listen on %s: %w", o.Listen, err)

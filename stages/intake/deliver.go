@@ -3,6 +3,7 @@ package intake
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -29,6 +30,8 @@ type deliverer struct {
 	next int32
 	// idle counts the partitions in a row without anything to deliver.
 	idle int32
+	// held counts, by partition, the deliveries to topics that are not configured: those behind them are looked at too.
+	held map[int32]int
 }
 
 // Report is a delivered decision: the value of a record whose key is the request's ID.
@@ -60,13 +63,18 @@ func (d *deliverer) Step(ctx context.Context) (progress bool, wake time.Time, er
 	partitions := i.options.Config.Namespace().Spec.Source.Partitions
 	partition := d.next
 	d.next = (d.next + 1) % partitions
-	pending, err := i.options.Store.Pending(ctx, deliverPrefix(i.options.Config.Namespace().Name, partition), deliverBatch)
+	pending, err := i.options.Store.Pending(ctx, deliverPrefix(i.options.Config.Namespace().Name, partition), d.held[partition]+deliverBatch)
 	if err != nil {
 		return false, time.Time{}, fmt.Errorf("read pending deliveries: %w", err)
 	}
 	var ready []due
+	d.held[partition] = 0
 	for _, p := range pending {
 		one, err := d.resolve(ctx, p)
+		if errors.Is(err, errNoTarget) {
+			d.held[partition]++
+			continue
+		}
 		if err != nil {
 			return false, time.Time{}, fmt.Errorf("delivery %s: %w", p.ID, err)
 		}
@@ -85,7 +93,10 @@ func (d *deliverer) Step(ctx context.Context) (progress bool, wake time.Time, er
 	return true, time.Time{}, d.deliver(ctx, ready)
 }
 
-// resolve finds out what the worker decided; nil while it has not.
+// errNoTarget says that a topic was configured when the request was accepted, and is not now: the delivery waits.
+var errNoTarget = errors.New("the topic is not configured")
+
+// resolve finds out what the worker decided; nil while it has not. The error is errNoTarget where nobody would get it.
 func (d *deliverer) resolve(ctx context.Context, p owner.Pending) (*due, error) {
 	i := d.intake
 	var what delivery
@@ -94,7 +105,7 @@ func (d *deliverer) resolve(ctx context.Context, p owner.Pending) (*due, error) 
 	}
 	target, known := i.options.Targets[what.Topic]
 	if !known {
-		return nil, nil // configured when it was accepted, and not now: it waits
+		return nil, errNoTarget
 	}
 	if what.Source == nil {
 		image, err := i.options.Store.Image(ctx, p.OwnerID)

@@ -81,6 +81,8 @@ type Intake struct {
 	directs  *queue[Record, broker.Ack]
 	delivery *deliverer
 	counts   Counts
+	// ending cuts waits short.
+	ending atomic.Bool
 }
 
 // Counts are what an intake has done since its start.
@@ -115,7 +117,7 @@ func New(options Options) (*Intake, error) {
 	i.commits = newQueue(o.Queue, o.Batch, i.commit, i.probe)
 	i.commits.gather = i.gather
 	i.directs = newQueue(o.Queue, o.Batch, i.publish, func(context.Context) error { return nil })
-	i.delivery = &deliverer{intake: i}
+	i.delivery = &deliverer{intake: i, held: map[int32]int{}}
 	return i, nil
 }
 
@@ -151,6 +153,10 @@ func (i *Intake) Tasks() []run.Task {
 	return tasks
 }
 
+// EndWaits answers those who wait for a decision, now and later, with what is there: a process that ends does not wait for
+// workers.
+func (i *Intake) EndWaits() { i.ending.Store(true) }
+
 // Close drains the publications of what was accepted, at most until ctx ends, and gives the writer lease up. It is called
 // when nothing submits any more and the lease's task has ended, while the drain still runs.
 func (i *Intake) Close(ctx context.Context) error { return i.keeper.close(ctx) }
@@ -160,11 +166,15 @@ func (i *Intake) Ready() (bool, string) {
 	if i.commits.failing.Load() {
 		return false, "the owner store does not answer"
 	}
-	open, _, _, why := i.gate.state()
-	if !open && why == "" {
-		why = "the writer lease is not held yet"
+	switch open, _, _, why := i.gate.state(); {
+	case !open && why == "":
+		return false, "the writer lease is not held yet"
+	case !open:
+		return false, why
+	case !i.trusted():
+		return false, "the writer lease could not be renewed"
 	}
-	return open, why
+	return true, ""
 }
 
 // Waiting is how many requests wait to be kept and to be published.

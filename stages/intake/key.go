@@ -19,11 +19,18 @@ type Record struct {
 	Partition int32
 }
 
-// NewRecord gives a transaction its record key and partition (S2). A stock_key that is not an object with two texts gives
-// the null key, in the partition of the empty key: such a record is rejected by the worker, as key_mismatch at the
-// latest, and is kept in quarantine.
+// keyMax bounds a record's key, in bytes. No configured stock key is near it; with the largest transaction, which holds the
+// key's texts, it fits into a batch of a topic with Kafka's default limits.
+const keyMax = 64 << 10
+
+// NewRecord gives a transaction its record key and partition (S2). A stock_key that is not an object with two texts, or
+// whose key has more than keyMax bytes, gives the null key, in the partition of the empty key: such a record is rejected by
+// the worker, as key_mismatch at the latest, and is kept in quarantine.
 func NewRecord(transaction []byte, partitions int32) Record {
 	key := brokerKey(transaction)
+	if len(key) > keyMax {
+		key = nil
+	}
 	return Record{Key: key, Value: transaction, Partition: ledger.PartitionOf(key, partitions)}
 }
 

@@ -183,6 +183,9 @@ func (i *Intake) direct(event Event, record Record, c durability.Case) Reply {
 		c.Problems = durability.Unavailable
 		return i.reply(c, ErrorUnavailable, detail)
 	}
+	if event.DeliverTo != "" && i.commits.failing.Load() {
+		return unavailable("the owner store does not answer: the delivery of the decision could not be kept")
+	}
 	ack, err := i.directs.put(record)
 	if err == nil {
 		err = ack.Err
@@ -250,7 +253,7 @@ func (i *Intake) until(ctx context.Context, wait time.Duration, look func(contex
 			i.options.Log.Warn("look at a request", "error", err)
 		}
 		left := end.Sub(i.options.Clock.Now())
-		if done || left <= 0 || i.options.Clock.Sleep(ctx, min(pause, left)) != nil {
+		if done || left <= 0 || i.ending.Load() || i.options.Clock.Sleep(ctx, min(pause, left)) != nil {
 			return
 		}
 	}

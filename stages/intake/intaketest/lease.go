@@ -14,6 +14,7 @@ type Lease struct {
 	// held is set while the intake has it, foreign while somebody else does.
 	held, foreign, asked bool
 	releases             int
+	down                 bool
 	term                 int64
 }
 
@@ -29,6 +30,13 @@ func (l *Lease) Take(foreign bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.foreign, l.held = foreign, l.held && !foreign
+}
+
+// Down makes every renewal fail, or not.
+func (l *Lease) Down(down bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = down
 }
 
 // Held reports whether the intake has it.
@@ -68,7 +76,10 @@ func (l *Lease) Term() int64 {
 func (l *Lease) Renew(context.Context, time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.held {
+	switch {
+	case l.down:
+		return ErrDown
+	case !l.held:
 		return generate.ErrLeaseLost
 	}
 	return nil

@@ -136,6 +136,9 @@ func TestBodies(t *testing.T) {
 	if a := s.do("POST", "/v1/namespaces/other/transactions", submission("x", asking("stored", true))); a.status != 404 || a.field() == "" {
 		t.Errorf("another namespace: %d %s", a.status, a.text)
 	}
+	if a := s.do("POST", "/v1/namespaces/other/transactions", `{"durability_request":{"level":"stored"}}`); a.status != 400 || a.field() == "" {
+		t.Errorf("another namespace, malformed: %d %s", a.status, a.text)
+	}
 }
 
 // TestBytesAsSent: the record's value is what stood in the body, byte for byte, and its key is the canonical one.

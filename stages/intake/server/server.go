@@ -111,7 +111,7 @@ func (s *server) submit(w http.ResponseWriter, r *http.Request) {
 	refuse := func(p durability.Problem, word, detail string) {
 		s.reply(w, "", s.options.Intake.Refuse(intake.PeekMarker(text), p, word, detail))
 	}
-	author, known := s.options.Authors.Author(r)
+	author, known := s.author(r)
 	switch {
 	case !known:
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -127,23 +127,36 @@ func (s *server) submit(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		refuse(durability.Malformed, intake.ErrorMalformed, "the body ended early")
 		return
-	case r.PathValue("namespace") != s.options.Namespace:
-		s.unknownNamespace(w, text)
-		return
 	}
 	body, err := intake.ParseBody(text)
 	if err != nil {
 		refuse(durability.Malformed, intake.ErrorMalformed, err.Error())
 		return
 	}
+	if r.PathValue("namespace") != s.options.Namespace {
+		s.unknownNamespace(w, body)
+		return
+	}
 	s.reply(w, body.RequestID, s.options.Intake.Submit(r.Context(), author, body))
 	s.metrics.took(s.options.Now().Sub(start))
 }
 
+// foreign tells requests that a browser makes for a page of another site: a certificate, or standing on this machine, makes
+// their author nobody.
+var foreign = http.NewCrossOriginProtection()
+
+// author is who sends a submission; false where it is nobody.
+func (s *server) author(r *http.Request) (string, bool) {
+	if foreign.Check(r) != nil {
+		return "", false
+	}
+	return s.options.Authors.Author(r)
+}
+
 // unknownNamespace answers a submission to a namespace that is not served here.
-func (s *server) unknownNamespace(w http.ResponseWriter, text []byte) {
-	p := problem{Error: "unknown_namespace", Detail: "this intake serves " + s.options.Namespace}
-	if m := intake.PeekMarker(text); m != nil {
+func (s *server) unknownNamespace(w http.ResponseWriter, body intake.Body) {
+	p := problem{Error: "unknown_namespace", Detail: "this intake serves " + s.options.Namespace, RequestID: body.RequestID}
+	if m := body.Marker; m != nil {
 		p.Durability = &durability.Result{Requested: m.Level, Applied: durability.None}
 	}
 	s.metrics.count(http.StatusNotFound)
