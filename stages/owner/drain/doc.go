@@ -3,8 +3,8 @@
 //
 // An effect has no sequence; it is pending until it has a receipt (B052). Outbox gives what it reads sequences of its
 // own, contiguous in each source partition of the relay, which mean nothing to any other process and are never used
-// twice. A mark becomes one unit of work for each effect, all in one group commit: an event of the owner and the effect's
-// receipt.
+// twice under one term. A mark becomes one unit of work for each effect, all in one group commit: an event of the owner and
+// the effect's receipt.
 //
 // Invariants:
 //
@@ -13,5 +13,6 @@
 //     it is recorded before anything else is sent. Only a process that ends in between leaves the next one to send an
 //     identical copy.
 //  3. The term of the writer lease is the fence: before an owner's effects are sent, its fence is at the term, so that
-//     whoever held the lease before can record nothing more.
+//     whoever held the lease before can record nothing more. What was read under another term is read anew: whoever held
+//     the lease since may have sent it.
 package drain

@@ -375,27 +375,6 @@ func TestUnreadableEffectStopsItsPartition(t *testing.T) {
 	}
 }
 
-// TestKeptLease: a lease that somebody else keeps is believed as far as it goes.
-func TestKeptLease(t *testing.T) {
-	var held int64
-	var left time.Duration
-	lease := drain.Kept(func() (int64, time.Duration) { return held, left })
-	for _, c := range []struct {
-		term int64
-		left time.Duration
-		held bool
-	}{{0, 0, false}, {0, time.Hour, false}, {7, 20*time.Second - 1, false}, {7, 20 * time.Second, true}} {
-		held, left = c.term, c.left
-		grant, err := lease.Acquire(t.Context(), "p", 20*time.Second)
-		if err != nil || grant.Held != c.held || grant.Term != c.term || !grant.Held && grant.Remaining <= 0 {
-			t.Errorf("term %d for %v: %+v, %v", c.term, c.left, grant, err)
-		}
-	}
-	if err := lease.Release(t.Context(), "p", 7); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestStrangeAnswerStops: a store that refuses a receipt for a reason that no other process explains is a bug.
 func TestStrangeAnswerStops(t *testing.T) {
 	store, log, lease := memory.New(), viewtest.NewLog(), term(1)

@@ -57,6 +57,8 @@ type Outbox struct {
 	term   int64
 	// superseded is a term that turned out to be another's to follow: the lease is not believed until it is a later one.
 	superseded int64
+	// readUnder is the last term that was held here, under which everything was read that is in the partitions.
+	readUnder  int64
 	partitions []*partition
 
 	countsMu sync.Mutex // guards counts, for readers that do not wait for the store
@@ -102,7 +104,10 @@ func (o *Outbox) Acquire(ctx context.Context, holder string, ttl time.Duration) 
 		grant = relay.Grant{Term: grant.Term, Remaining: ttl}
 	}
 	if grant.Held {
-		o.holder, o.term = holder, grant.Term
+		if grant.Term != o.readUnder {
+			o.readAnew()
+		}
+		o.holder, o.term, o.readUnder = holder, grant.Term, grant.Term
 	} else if o.holder == holder {
 		o.term = 0
 	}

@@ -81,6 +81,16 @@ func (o *Outbox) lost(ownerID string, fence uint64) error {
 	return err
 }
 
+// readAnew forgets what was read under another term: whoever held the lease since may have sent it. What is owed stays so.
+func (o *Outbox) readAnew() {
+	for _, p := range o.partitions {
+		if len(p.window) > 0 {
+			mark.Hit("R34 lease came back under another term")
+			p.window = nil // the sequences of another term are refused by their term
+		}
+	}
+}
+
 // settleOwed records what is owed of all source partitions, before anything else is read or sent.
 func (o *Outbox) settleOwed(ctx context.Context) error {
 	for _, p := range o.partitions {
