@@ -174,7 +174,9 @@ func (m *Machine) observeRelay(at time.Duration, p *Pipeline) Move {
 		return MoveWait
 	}
 	for i, next := range p.OutboxNext {
-		if sent := p.SentThrough[i]; sent != next {
+		if sent := p.SentThrough[i]; sent > next {
+			m.incomplete(&i, nil, false, "the relay has sent through %d, beyond the next outbox sequence %d: its state is not this worker's", sent, next)
+		} else if sent < next {
 			m.incomplete(&i, nil, true, "%d outbox envelopes are not acknowledged after %s (sent through %d, next %d)",
 				next-sent, m.cfg.Timeout, sent, next)
 		}

@@ -133,6 +133,7 @@ func TestIncompleteBoundary(t *testing.T) {
 		{"B003 open transaction", func(w *world) { w.source.Stables[1] = 15 }, PhaseSource, "last stable offset at 15, below the high watermark 20", 1, true},
 		{"worker behind", func(w *world) { w.pipeline.Worker[0] = 9 }, PhaseWorker, "worker frontier 9 has not reached H 10 after 10s", 0, true},
 		{"worker beyond", func(w *world) { w.pipeline.Worker[0] = 11 }, PhaseWorker, "beyond H 10", 0, true},
+		{"relay ahead", func(w *world) { w.pipeline.SentThrough[1] = 9 }, PhaseRelay, "sent through 9, beyond the next outbox sequence 5", 1, false},
 		{"B129 relay behind", func(w *world) { w.pipeline.SentThrough[1] = 2 }, PhaseRelay, "3 outbox envelopes are not acknowledged after 10s", 1, true},
 		{"output recreated", func(w *world) { w.output.ID = "O2" }, PhaseOutput, "output topic out was recreated", -1, false},
 		{"output gone", func(w *world) { w.output = nil }, PhaseOutput, "output topic out does not exist", -1, false},
