@@ -153,7 +153,7 @@ func (v *run) count(found *findings, partition int32) {
 // incomplete; anything else is a failure.
 func (v *run) failed(phase boundary.Phase, err error) {
 	changed := errors.Is(err, boundary.ErrTopicChanged) || errors.Is(err, boundary.ErrHistoryLost)
-	if changed || errors.Is(err, boundary.ErrStalled) || errors.Is(err, errLate) {
+	if changed || errors.Is(err, boundary.ErrStalled) || errors.Is(err, ErrLate) {
 		v.incomplete(phase, !changed, oneLine(err))
 		return
 	}

@@ -129,6 +129,18 @@ func TestS10LateAnswers(t *testing.T) {
 			}
 		})
 	}
+	for _, table := range []string{"amends.namespace", "amends_shop.stock_key"} { // what there is to verify is not known
+		if _, err := locker.Exec(t.Context(), `BEGIN; LOCK TABLE `+table+` IN ACCESS EXCLUSIVE MODE`); err != nil {
+			t.Fatal(err)
+		}
+		w.options.Timeout = time.Second
+		if _, err := w.run(); !errors.Is(err, verify.ErrLate) || err.Error() != "timed out: no answer for 1s while waiting for the catalog" {
+			t.Errorf("%s: %v", table, err)
+		}
+		if _, err := locker.Exec(t.Context(), `COMMIT`); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.options.Timeout = 30 * time.Second
 	w.verify(report.Pass)
 }

@@ -11,17 +11,23 @@ import (
 	"amends.dev/amends/internal/mark"
 )
 
-// errLate is wrapped where an answer took longer than a phase may wait: the boundary is then not reached (S10), which is
-// no failure of the infrastructure.
-var errLate = errors.New("timed out")
+// ErrLate is wrapped where an answer took longer than a phase may wait: the boundary is then not reached (S10, exit code
+// 13), which is no failure of the infrastructure. Run returns it where the catalog, which says what there is to verify,
+// did not answer.
+var ErrLate = errors.New("timed out")
 
 // ask puts one question to a database, bounded by the phase's timeout.
 func (v *run) ask(ctx context.Context, what string, question func(ctx context.Context) error) error {
-	bounded, cancel := context.WithTimeout(ctx, v.options.Timeout)
+	return within(ctx, v.options.Timeout, what, question)
+}
+
+// within bounds a question.
+func within(ctx context.Context, limit time.Duration, what string, question func(ctx context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := question(bounded)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		return late(what, v.options.Timeout)
+		return late(what, limit)
 	}
 	return err
 }
@@ -29,7 +35,7 @@ func (v *run) ask(ctx context.Context, what string, question func(ctx context.Co
 // late says what was waited for.
 func late(what string, limit time.Duration) error {
 	mark.Hit("S10 a phase timed out")
-	return fmt.Errorf("%w: no answer for %s while waiting for %s", errLate, limit, what)
+	return fmt.Errorf("%w: no answer for %s while waiting for %s", ErrLate, limit, what)
 }
 
 // patience ends a context once nothing has arrived for as long as a phase may wait. A long answer that keeps arriving is
@@ -83,7 +89,7 @@ func (p *patience) end() {
 
 // cause is the error that ended a piece of work under the patience's context: that it was late, where it was.
 func cause(ctx context.Context, err error) error {
-	if reason := context.Cause(ctx); err != nil && errors.Is(reason, errLate) {
+	if reason := context.Cause(ctx); err != nil && errors.Is(reason, ErrLate) {
 		return reason
 	}
 	return err

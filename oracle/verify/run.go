@@ -16,11 +16,15 @@ import (
 )
 
 // Run verifies one namespace. Whatever was found out is in the report, failures included; an error means that the run
-// could not begin (it wraps ErrRefused, ErrNotApplied, ErrAmbiguousName or a failure to read the catalog) or that ctx
-// ended.
+// could not begin (it wraps ErrRefused, ErrNotApplied, ErrAmbiguousName, ErrLate or a failure to read the catalog) or that
+// ctx ended.
 func Run(ctx context.Context, deps Deps, options Options) (*report.Report, error) {
 	options = options.withDefaults()
-	applied, err := deps.State.Applied(ctx, options.Namespace)
+	var applied *Applied
+	err := within(ctx, options.Timeout, "the catalog", func(ctx context.Context) (err error) {
+		applied, err = deps.State.Applied(ctx, options.Namespace)
+		return err
+	})
 	if errors.Is(err, manifests.ErrSemanticsVersion) { // R03
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}

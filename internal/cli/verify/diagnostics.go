@@ -56,7 +56,7 @@ func (f *flags) writeDiagnostics(a *app.App, r *report.Report) error {
 	}
 	file := &diagnostics.File{Name: r.Namespace, TopicID: r.Source.TopicID, Entries: r.Diagnostics()}
 	if err := replace(f.record, diagnostics.Render(file)); err != nil {
-		return fmt.Errorf("write diagnostics: %w", err)
+		return exit.With(exit.Error, fmt.Errorf("the verdict is %s, and the diagnostics cannot be written: %w", r.Status, err))
 	}
 	return nil
 }

@@ -23,6 +23,9 @@ func openSnapshot(dir string) (*verify.Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--from: %w", err)
 	}
+	if _, err := s.Raw(); errors.Is(err, snapshot.ErrNoRaw) {
+		return nil, exit.With(exit.Usage, fmt.Errorf("--from %w, which hold what a decoder made of the records; amendsctl export writes raw ones too", err))
+	}
 	meta := s.Meta()
 	return &verify.Snapshot{
 		Name: dir, TopicID: meta.TopicID, Starts: meta.Starts, Ends: meta.Ends,

@@ -3,6 +3,7 @@ package verify_test
 import (
 	"encoding/json"
 	"encoding/xml"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"amends.dev/amends/stages/relay"
 	"amends.dev/amends/stages/view"
 	"amends.dev/amends/stages/worker"
+	"amends.dev/amends/vectorized/snapshot"
 )
 
 // verdicts runs the verb under the three formats that scripts read, and wants one status and one exit code of all.
@@ -132,8 +134,22 @@ func TestR22FromExportedSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify(exit.OK, "PASS shop: ")
+	absent := filepath.Join(dir, "absent", "found.yaml") // the verdict is not lost with the file that it cannot write
+	if code, _, stderr := amendsctl(env, "verify", "--quiesce", "--write-diagnostics", absent); code != exit.Error || !strings.Contains(stderr, "the verdict is PASS, and the diagnostics cannot be written: ") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
 	p.produce(record("bolt", "oslo", "b2", 1, "NEW", "2026-01-03", 1))
 	verify(exit.Incomplete, "does not hold the history of the boundary: its ends: ")
 	dir = t.TempDir()
 	verify(exit.Usage, "no snapshot")
+	none := func(int32) iter.Seq[*snapshot.Bulk] { return func(func(*snapshot.Bulk) bool) {} }
+	meta := snapshot.Meta{
+		Namespace: p.ns.Name, NamespaceDigest: p.ns.NamespaceDigest(), BusinessDigest: p.ns.BusinessDigest("other"), TopicID: "other",
+		Starts: []int64{0, 0}, Ends: []int64{0, 0}, Isolation: snapshot.ReadCommitted,
+	}
+	dir = filepath.Join(dir, "typed")
+	if err := snapshot.WriteBulk(dir, p.ns, meta, false, none); err != nil {
+		t.Fatal(err)
+	}
+	verify(exit.Usage, "the snapshot has typed files only")
 }

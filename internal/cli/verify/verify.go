@@ -87,11 +87,11 @@ func run(ctx context.Context, a *app.App, c connect.Connections, options verify.
 		return Coded(err)
 	}
 	expected.apply(r)
-	if err := f.writeDiagnostics(a, r); err != nil {
-		return err
-	}
 	if !f.unkept {
 		Keep(ctx, deps, r)
+	}
+	if err := f.writeDiagnostics(a, r); err != nil {
+		return err
 	}
 	if err := writeReports(f.reports, r, f.limit); err != nil {
 		return err
@@ -118,6 +118,8 @@ func Coded(err error) error {
 		return exit.With(exit.Usage, fmt.Errorf("%w (-n)", err))
 	case errors.Is(err, verify.ErrScope):
 		return exit.With(exit.Usage, fmt.Errorf("--scope: %w", err))
+	case errors.Is(err, verify.ErrLate):
+		return exit.With(exit.Incomplete, err)
 	case errors.Is(err, verify.ErrNotApplied):
 		return fmt.Errorf("%w; begin with amendsctl apply", err)
 	default:
