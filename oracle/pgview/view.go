@@ -2,6 +2,7 @@ package pgview
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -12,6 +13,9 @@ import (
 	"amends.dev/amends/oracle/verify"
 )
 
+// ErrNoView is wrapped where the schema of a view is not there, or has no tables of one.
+var ErrNoView = errors.New("holds no view")
+
 // ViewIdentity implements verify.View.
 func (d *DB) ViewIdentity(ctx context.Context, a *verify.Applied) (verify.ViewIdentity, error) {
 	var i verify.ViewIdentity
@@ -19,7 +23,11 @@ func (d *DB) ViewIdentity(ctx context.Context, a *verify.Applied) (verify.ViewId
 		return i, err
 	}
 	sql := `SELECT name, namespace_digest, output_topic, output_topic_id FROM ` + table(a.ViewSchema, "namespace")
-	if err := d.pool.QueryRow(ctx, sql).Scan(&i.Name, &i.Digest, &i.OutputTopic, &i.OutputTopicID); err != nil {
+	err := d.pool.QueryRow(ctx, sql).Scan(&i.Name, &i.Digest, &i.OutputTopic, &i.OutputTopicID)
+	if absent(err) {
+		return i, fmt.Errorf("schema %s %w", a.ViewSchema, ErrNoView)
+	}
+	if err != nil {
 		return i, fmt.Errorf("read which namespace the view %s shows: %w", a.ViewSchema, err)
 	}
 	return i, nil

@@ -55,6 +55,8 @@ func refusal(r Range, f Facts) string {
 		return fmt.Sprintf("topic %s has partitions 0 to %d", f.Topic, f.Partitions-1)
 	case r.From < 0 || r.From >= r.To:
 		return "the range holds no offset"
+	case f.State.NextOffset == 0:
+		return "the frontier is 0: nothing of the partition was ever processed"
 	case r.To > f.State.NextOffset:
 		return fmt.Sprintf("the frontier is %d: records from there on were never processed, and a replay never skips ahead; end at %d or below",
 			f.State.NextOffset, f.State.NextOffset)

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/engine"
 	"amends.dev/amends/oracle/explain"
+	"amends.dev/amends/oracle/pgview"
 	"amends.dev/amends/oracle/verify"
 )
 
@@ -120,6 +122,9 @@ func explainOutput(ctx context.Context, deps verify.Deps, a *verify.Applied, nam
 	if err := gather(ctx, envelopes, deps.Topics.History(r)); err != nil {
 		return err
 	}
+	if err := checkView(ctx, deps.View, a); err != nil {
+		return err
+	}
 	var facts []explain.Fact
 	frontier := int64(0)
 	if v, ok := deps.View.(view); ok {
@@ -130,6 +135,21 @@ func explainOutput(ctx context.Context, deps verify.Deps, a *verify.Applied, nam
 		d.ViewFrontier, frontier = &frontiers[partition], frontiers[partition]
 	}
 	d.View, d.Versions = facts, envelopes.Versions(facts, frontier)
+	return nil
+}
+
+// checkView refuses what is not the namespace's view: lost, of another build, or another namespace's.
+func checkView(ctx context.Context, v verify.View, a *verify.Applied) error {
+	found, err := v.ViewIdentity(ctx, a)
+	switch {
+	case errors.Is(err, pgview.ErrNoView):
+		return exit.With(exit.Refused, fmt.Errorf("%w: the view is lost; rebuild into a new namespace", err))
+	case err != nil:
+		return judge.Coded(err)
+	case found.Name != a.Name || found.OutputTopicID != a.OutputTopicID:
+		return exit.With(exit.Refused, fmt.Errorf("schema %s holds the view of namespace %s over topic ID %s, not that of %s",
+			a.ViewSchema, found.Name, found.OutputTopicID, a.Name))
+	}
 	return nil
 }
 

@@ -101,6 +101,7 @@ func testRefused(t *testing.T, fresh Fresh) {
 			w.refused(c.r, c.says)
 		})
 	}
+	w.unprocessed()
 	w.topics.info = nil
 	w.refused(whole, "does not exist")
 	w.describe()
@@ -109,6 +110,16 @@ func testRefused(t *testing.T, fresh Fresh) {
 	w.change = nil
 	if report := w.run(whole); report.Fault != nil || report.Confirmed == 0 {
 		t.Errorf("the undamaged twin: %+v", report)
+	}
+}
+
+// unprocessed refuses a range of a partition that no worker ever had.
+func (w *world) unprocessed() {
+	w.t.Helper()
+	r := replay.Range{To: 1}
+	err := replay.Check(r, replay.Facts{Partitions: 1, Found: w.topics.info})
+	if !errors.Is(err, replay.ErrRefused) || !strings.Contains(err.Error(), "nothing of the partition was ever processed") {
+		w.t.Errorf("nothing processed: %v", err)
 	}
 }
 
