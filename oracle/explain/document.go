@@ -18,6 +18,8 @@ type Document struct {
 	Key Key    `json:"key"`
 	// Versions are the key's output versions; nil where there is no output topic to read.
 	Versions []Version `json:"versions"`
+	// OmittedVersions counts what Limited left out.
+	OmittedVersions int64 `json:"omittedVersions"`
 	// View are the key's rows in the view; nil where there is no view to read.
 	View []Fact `json:"view"`
 	// ViewFrontier is the view's exclusive position in the key's output partition at the moment of reading, and
@@ -50,6 +52,33 @@ func (d Document) OnDay(day string) Document {
 	}
 	if d.View != nil {
 		d.View = slices.DeleteFunc(slices.Clone(d.View), other)
+	}
+	return d
+}
+
+// Limited is the document with its key Limited and at most limit versions of each fact, the highest ones; 0 is no limit.
+// What is left out is counted.
+func (d Document) Limited(limit int) Document {
+	if limit <= 0 {
+		return d
+	}
+	d.Key = d.Key.Limited(limit, map[string]bool{d.Day: true})
+	type fact struct{ family, day string }
+	left := map[fact]int{}
+	for _, v := range d.Versions {
+		left[fact{v.Family, v.Day}]++
+	}
+	var kept []Version
+	for _, v := range d.Versions { // those of a fact come by version
+		of := fact{v.Family, v.Day}
+		if left[of] <= limit {
+			kept = append(kept, v)
+		}
+		left[of]--
+	}
+	d.OmittedVersions += int64(len(d.Versions) - len(kept))
+	if d.Versions != nil {
+		d.Versions = append([]Version{}, kept...)
 	}
 	return d
 }

@@ -206,6 +206,28 @@ func TestViewOfDaysWithoutActivity(t *testing.T) {
 	}
 }
 
+// TestLimitedVersions: of each fact the highest versions are kept, and the rest is counted and said.
+func TestLimitedVersions(t *testing.T) {
+	d := sample(t)
+	if got := d.Limited(2); len(got.Versions) != 4 || got.OmittedVersions != 0 {
+		t.Fatalf("nothing to leave out: %+v", got.Versions)
+	}
+	got := d.Limited(1)
+	if len(got.Versions) != 3 || got.OmittedVersions != 1 || got.Versions[1].Family != explain.FamilyBalance || got.Versions[1].Version != 2 || len(got.Key.Days) != 1 {
+		t.Errorf("%d left out: %+v", got.OmittedVersions, got.Versions)
+	}
+	if len(d.Versions) != 4 || d.OmittedVersions != 0 || d.Limited(0).OmittedVersions != 0 {
+		t.Errorf("the document changed: %+v", d)
+	}
+	var b strings.Builder
+	if err := explain.Text(&b, got); err != nil || !strings.Contains(b.String(), "output versions (3, 1 more not listed):") {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+	if d.Versions = nil; d.Limited(1).Versions != nil {
+		t.Error("a history without an output topic has versions")
+	}
+}
+
 // TestEnvelopesThatCannotBeRead name their place.
 func TestEnvelopesThatCannotBeRead(t *testing.T) {
 	good := string(stated()[0])

@@ -182,7 +182,7 @@ func writeVersions(b *strings.Builder, d Document) {
 		b.WriteString("output versions: none, a history without servers has no output topic\n")
 		return
 	}
-	fmt.Fprintf(b, "output versions (%d):\n", len(d.Versions))
+	fmt.Fprintf(b, "output versions (%d%s):\n", len(d.Versions), omitted(d.OmittedVersions))
 	t := table(b)
 	for _, v := range d.Versions {
 		cause := "no single revision"

@@ -59,7 +59,7 @@ func newKey(a *app.App) *cobra.Command {
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "applied namespace; needed where there is more than one")
 	cmd.Flags().StringVar(&f.records, "records", "", "snapshot folder or record file in place of servers, - for stdin; needs a manifest")
 	cmd.Flags().StringVar(&f.day, "day", "", "only this day, YYYY-MM-DD, and the transactions that ever moved stock on it")
-	cmd.Flags().IntVar(&f.limit, "limit", 0, "at most so many days, transactions, revisions and records of each, 0 for all; the rest is counted")
+	cmd.Flags().IntVar(&f.limit, "limit", 0, "at most so many days, transactions, revisions, records and output versions of each, 0 for all; the rest is counted")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var err error
 		if f.output, err = cmd.Flags().GetString("output"); err != nil {
@@ -105,8 +105,7 @@ func (f *flags) run(ctx context.Context, a *app.App, name explain.Name) error {
 	if err != nil {
 		return err
 	}
-	d = d.OnDay(f.day)
-	d.Key = d.Key.Limited(f.limit, map[string]bool{f.day: true})
+	d = d.OnDay(f.day).Limited(f.limit)
 	if f.output == "json" {
 		err = explain.JSON(a.Stdout, d)
 	} else {
