@@ -63,5 +63,5 @@ func (c *Chunks) Release() {
 
 // asRows views allocator memory as rows. Allocators align to more than a Row needs, and rows have no pointers.
 func asRows(slab []byte) []Row {
-	return unsafe.Slice((*Row)(unsafe.Pointer(unsafe.SliceData(slab))), len(slab)/RowBytes)
+	return unsafe.Slice((*Row)(unsafe.Pointer(unsafe.SliceData(slab))), len(slab)/RowBytes) //nolint:gosec // see above; decisions/0013
 }

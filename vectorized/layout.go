@@ -48,7 +48,7 @@ func NewLayout(keys []manifests.StockKey, origin int64, partitionOf func(key int
 		of[p] = append(of[p], int32(k))
 	}
 	for p, all := range of {
-		n := int(min(max(rows[p]/target, 1), int64(max(len(all), 1))))
+		n := int(min(max(rows[p]/target, 1), int64(max(len(all), 1)))) //nolint:gosec // both have one entry for each partition
 		size := min((len(all)+n-1)/n, bucketKeys)
 		for start := 0; start < len(all); start += size {
 			bucket := all[start:min(start+size, len(all))]

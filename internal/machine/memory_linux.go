@@ -17,7 +17,7 @@ func Memory() int64 {
 		return 0
 	}
 	total := int64(math.MaxInt64)
-	if bytes := uint64(info.Totalram) * uint64(info.Unit); bytes < math.MaxInt64 {
+	if bytes := info.Totalram * uint64(info.Unit); bytes < math.MaxInt64 {
 		total = int64(bytes)
 	}
 	if limit := groupLimit("/sys/fs/cgroup/memory.max"); limit > 0 {

@@ -2,6 +2,7 @@ package arrow
 
 import (
 	"context"
+	"errors"
 
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/decode"
@@ -48,7 +49,7 @@ func (e Engine) ComputeRecords(ctx context.Context, ns *manifests.Namespace, his
 	c := e.newComputation(ctx, ns, rows, o)
 	defer c.chunks.Release()
 	defer c.release()
-	if err := c.decode(decode.New(ns), history); err != nil {
+	if err := c.decode(ctx, decode.New(ns), history); err != nil {
 		return nil, err
 	}
 	if err := c.resolve(partitions, 1); err != nil {
@@ -59,7 +60,7 @@ func (e Engine) ComputeRecords(ctx context.Context, ns *manifests.Namespace, his
 }
 
 // decode hands batches of records to the workers.
-func (c *computation) decode(decoder *decode.Decoder, history engine.History) error {
+func (c *computation) decode(ctx context.Context, decoder *decode.Decoder, history engine.History) error {
 	batches := make(chan *batch, len(c.workers))
 	free := make(chan *batch, 2*len(c.workers)+1)
 	for range cap(free) {
@@ -67,7 +68,7 @@ func (c *computation) decode(decoder *decode.Decoder, history engine.History) er
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- parallel(context.WithoutCancel(c.ctx), len(c.workers), len(c.workers), func(_, n int) error {
+		done <- parallel(context.WithoutCancel(ctx), len(c.workers), len(c.workers), func(_, n int) error {
 			for b := range batches {
 				c.workers[n].decode(c, decoder, b)
 				free <- b
@@ -75,10 +76,9 @@ func (c *computation) decode(decoder *decode.Decoder, history engine.History) er
 			return nil
 		})
 	}()
-	err := read(c.ctx, history, free, batches)
+	err := read(ctx, history, free, batches)
 	close(batches)
-	<-done // no worker fails
-	return err
+	return errors.Join(err, <-done)
 }
 
 // read copies a history into batches.

@@ -35,6 +35,7 @@ func (r Reason) Known() bool {
 		RevisionOutOfRange, InvalidKind, QtyOutOfRange, CancelNonzeroQty, InvalidValidTime, InvalidSourceTime,
 		UnknownStockKey, BeforeLedgerOrigin, KeyMismatch, MisroutedPartition:
 		return true
+	case Accepted:
 	}
 	return false
 }

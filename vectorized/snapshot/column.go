@@ -93,7 +93,7 @@ func findColumns(p *parquet.File, wanted []columnSpec) ([]int, error) {
 		if !w.kind.fits(column.Type()) {
 			return nil, fmt.Errorf("column %s has type %s", w.name, column.Type())
 		}
-		at[i] = int(column.Index())
+		at[i] = column.Index()
 	}
 	return at, nil
 }
@@ -108,6 +108,7 @@ func (k valueKind) fits(t parquet.Type) bool {
 		return t.Kind() == parquet.Int64 && !isTimestamp(logical)
 	case nanosValue:
 		return t.Kind() == parquet.Int64 && isTimestamp(logical) && isNanos(logical)
+	case codeValue, textValue:
 	}
 	return t.Kind() == parquet.ByteArray
 }
@@ -216,6 +217,7 @@ func (c *columnReader) page(page parquet.Page, kind valueKind) error {
 		return expand(&c.integers, &values, dictionary, (*encoding.Values).Int64)
 	case codeValue:
 		return c.code(&values, dictionary)
+	case textValue:
 	}
 	return c.text(&values, dictionary)
 }

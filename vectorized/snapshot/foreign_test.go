@@ -48,7 +48,7 @@ func TestB107OtherWriters(t *testing.T) {
 					arguments = append(arguments, filepath.Join(s.snapshot.dir, f.Name))
 				}
 			}
-			out, err := exec.Command(interpreter, arguments...).CombinedOutput() //nolint:gosec // the test's own files
+			out, err := exec.Command(interpreter, arguments...).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}

@@ -329,6 +329,13 @@ func (w *Writer) publish() error {
 	if err := w.storage.syncFolder(w.folder); err != nil {
 		return err
 	}
+	if empty, err := exists(w.dir); err != nil {
+		return err
+	} else if empty { // renaming a folder does not replace even an empty one everywhere
+		if err := w.storage.remove(w.dir); err != nil {
+			return err
+		}
+	}
 	if err := w.storage.rename(w.folder, w.dir); err != nil {
 		return err
 	}

@@ -356,6 +356,19 @@ func TestEmptyHistory(t *testing.T) {
 	}
 }
 
+// TestIntoAnEmptyFolder: a folder that is there and empty, as a person makes one, becomes the snapshot.
+func TestIntoAnEmptyFolder(t *testing.T) {
+	ns, records := fixture(t)
+	for _, dir := range []string{filepath.Join(t.TempDir(), "absent"), t.TempDir()} {
+		if err := attempt(volatile{}, dir, ns, records, metaOf(ns, records)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestB106NoGapAndNoOverlap exports a history twice into one folder, the second time to a later end and in files of another
 // size: each record is there once. A file taken out of the middle is missed, also where snapshot.json was made to agree.
 func TestB106NoGapAndNoOverlap(t *testing.T) {

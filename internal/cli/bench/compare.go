@@ -49,6 +49,7 @@ func newCompare(a *app.App) *cobra.Command {
 	dir := cmd.Flags().String("dir", "", "folder that keeps the history (default a temporary one)")
 	python := cmd.Flags().String("python", "python3", "Python interpreter with the peers' modules")
 	runs := cmd.Flags().Int("runs", 5, "number of runs of each engine")
+	only := cmd.Flags().StringSlice("peers", nil, "peers to run (default all that are found): duckdb, polars, datafusion, clickhouse")
 	output := cmd.Flags().StringP("output", "o", "text", "text or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *output != "text" && *output != "json" || *runs < 1 {
@@ -58,7 +59,7 @@ func newCompare(a *app.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		c := &comparison{app: a, python: *python, dir: path, runs: *runs}
+		c := &comparison{app: a, python: *python, dir: path, runs: *runs, only: *only}
 		err = c.run(cmd.Context(), &h)
 		if e := remove(); err == nil {
 			err = e
@@ -80,6 +81,7 @@ type comparison struct {
 	python  string
 	dir     string
 	runs    int
+	only    []string // names of peers; empty is all
 	engines []*contender
 }
 
@@ -139,6 +141,9 @@ func (c *comparison) find(ctx context.Context) error {
 		return err
 	}
 	for _, p := range peers {
+		if len(c.only) > 0 && !slices.Contains(c.only, p.name) {
+			continue
+		}
 		if err := exec.CommandContext(ctx, c.python, "-c", "import "+p.module).Run(); err != nil {
 			_, _ = fmt.Fprintf(c.app.Stderr, "%s: not found, the Python module %s cannot be imported\n", p.name, p.module)
 			continue
@@ -152,7 +157,7 @@ func (c *comparison) find(ctx context.Context) error {
 
 // measure runs one process and reads its result.
 func (c *comparison) measure(ctx context.Context, e *contender) error {
-	cmd := exec.CommandContext(ctx, e.command[0], e.command[1:]...) //nolint:gosec // what find put together
+	cmd := exec.CommandContext(ctx, e.command[0], e.command[1:]...)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	began := c.app.Now()

@@ -52,7 +52,7 @@ func (f *historyFlags) elsewhere(ctx context.Context, dir string) error {
 		return err
 	}
 	c := &f.config
-	out, err := exec.CommandContext(ctx, self, "bench", "generate", "--dir", dir, //nolint:gosec // this program
+	out, err := exec.CommandContext(ctx, self, "bench", "generate", "--dir", dir,
 		"--rows", strconv.FormatInt(c.Rows, 10), "--keys", strconv.FormatInt(c.Keys, 10), "--skew", strconv.FormatInt(c.Skew, 10),
 		"--days", strconv.FormatInt(c.Days, 10), "--partitions", strconv.FormatInt(int64(c.Partitions), 10),
 		"--seed", strconv.FormatUint(c.Seed, 10), "--no-raw="+strconv.FormatBool(f.noRaw)).CombinedOutput()

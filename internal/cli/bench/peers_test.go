@@ -51,12 +51,12 @@ func TestPeersFindTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range peers {
-		if exec.Command(python, "-c", "import "+p.module).Run() != nil { //nolint:gosec // a module of the list above
+		if exec.Command(python, "-c", "import "+p.module).Run() != nil {
 			t.Logf("%s is not there", p.name)
 			continue
 		}
 		files := filepath.Join(dir, setName, "part-*.parquet")
-		out, err := exec.Command(python, script, p.name, files, filepath.Join(dir, keysName), "2").Output() //nolint:gosec // the test's own files
+		out, err := exec.Command(python, script, p.name, files, filepath.Join(dir, keysName), "2").Output()
 		if err != nil {
 			t.Errorf("%s: %v", p.name, err)
 			continue

@@ -8,7 +8,7 @@ import (
 	"amends.dev/amends/internal/cli/bench"
 	"amends.dev/amends/internal/cli/compare"
 	"amends.dev/amends/internal/cli/conformance"
-	"amends.dev/amends/internal/cli/delete"
+	deleting "amends.dev/amends/internal/cli/delete"
 	"amends.dev/amends/internal/cli/demo"
 	"amends.dev/amends/internal/cli/describe"
 	"amends.dev/amends/internal/cli/explain"
@@ -42,7 +42,7 @@ type group struct {
 func verbs(a *app.App) []group {
 	return []group{
 		{"Start here:", []*cobra.Command{demo.New(a), version.New(a)}},
-		{"Declare a namespace:", []*cobra.Command{validate.New(a), plan.New(a), apply.New(a), delete.New(a)}},
+		{"Declare a namespace:", []*cobra.Command{validate.New(a), plan.New(a), apply.New(a), deleting.New(a)}},
 		{"Run the pipeline:", []*cobra.Command{generate.New(a), submit.New(a), run.New(a), status.New(a)}},
 		{"Check results:", []*cobra.Command{verify.New(a), explain.New(a), export.New(a), oracle.New(a), simulate.New(a), sim.New(a), conformance.New(a), bench.New(a)}},
 		{"Recover:", []*cobra.Command{replay.New(a), rebuild.New(a), compare.New(a), resume.New(a)}},
