@@ -19,10 +19,12 @@ const LocalAuthor = "local"
 
 // The kinds of identities in the owner store; each is the first part of an owner's or effect's ID.
 const (
-	ownerKind   = "intake"
-	directKind  = "intake-direct"
-	publishKind = "intake-publish"
-	deliverKind = "intake-deliver"
+	ownerKind  = "intake"
+	directKind = "intake-direct"
+	// PublishKind is that of the effects that publish to the source topic.
+	PublishKind = "intake-publish"
+	// DeliverKind is that of the effects that deliver decisions.
+	DeliverKind = "intake-deliver"
 )
 
 // identity joins parts, each percent-encoded, so that no two lists of parts give one identity and each part can stand in
@@ -52,7 +54,7 @@ func requestOf(namespace, ownerID string) (author, requestID string, is bool) {
 }
 
 // PublishPrefix begins the identities of all effects of a namespace that publish to its source topic.
-func PublishPrefix(namespace string) string { return identity(publishKind, namespace) + "/" }
+func PublishPrefix(namespace string) string { return identity(PublishKind, namespace) + "/" }
 
 // PublishPrefixes are those of each source partition, by number.
 func PublishPrefixes(namespace string, partitions int32) []string {
@@ -65,12 +67,12 @@ func PublishPrefixes(namespace string, partitions int32) []string {
 
 // publishID is the identity of the effect that publishes a request; published records carry it in a header (R34).
 func publishID(namespace string, partition int32, author, requestID string) string {
-	return identity(publishKind, namespace, decimal(partition), author, requestID)
+	return identity(PublishKind, namespace, decimal(partition), author, requestID)
 }
 
 // deliverPrefix begins the identities of the effects that deliver decisions about one source partition.
 func deliverPrefix(namespace string, partition int32) string {
-	return identity(deliverKind, namespace, decimal(partition)) + "/"
+	return identity(DeliverKind, namespace, decimal(partition)) + "/"
 }
 
 // Handle is where a request is found again by its author, which a sender can construct without an answer (R32).

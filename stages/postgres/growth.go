@@ -17,7 +17,7 @@ const countTimeout = 500 * time.Millisecond
 
 // Growth is how much of a database something takes that is never collected (S11).
 type Growth struct {
-	// Part is outbox, evidence or view.
+	// Part is outbox, evidence, requests or view.
 	Part string `json:"part"`
 	// Rows counts table rows: an outbox row holds many envelopes.
 	Rows int64 `json:"rows"`
@@ -31,18 +31,25 @@ type Growth struct {
 var (
 	outboxTables   = []string{"outbox", "receipt"}
 	evidenceTables = []string{"authority", "evidence", "conflict", "quarantine"}
-	viewTables     = []string{"balance", "alert", "key_status"}
+	requestTables  = []string{
+		"owner", "owner_event", "owner_snapshot", "owner_inbox", "owner_effect", "owner_pending", "owner_receipt", "owner_latest",
+	}
+	viewTables = []string{"balance", "alert", "key_status"}
 )
 
-// ReadStateGrowth returns the sizes of outbox (with its receipts) and evidence (with authority, conflicts and quarantine),
-// over a pool whose search_path is a namespace's state schema.
+// ReadStateGrowth returns the sizes of outbox (with its receipts), evidence (with authority, conflicts and quarantine) and
+// requests (the owners: what the intake keeps, and the steps of administrative work), over a pool whose search_path is a namespace's state schema.
 func ReadStateGrowth(ctx context.Context, pool *Pool) ([]Growth, error) {
 	outbox, err := readGrowth(ctx, pool, "outbox", outboxTables)
 	if err != nil {
 		return nil, err
 	}
 	evidence, err := readGrowth(ctx, pool, "evidence", evidenceTables)
-	return []Growth{outbox, evidence}, err
+	if err != nil {
+		return nil, err
+	}
+	requests, err := readGrowth(ctx, pool, "requests", requestTables)
+	return []Growth{outbox, evidence, requests}, err
 }
 
 // ReadViewGrowth returns the size of the view, withdrawn rows included, over a pool whose search_path is its schema.

@@ -83,7 +83,13 @@ func TestIntakeSubmitAndProbe(t *testing.T) {
 	if strings.Contains(o.stdout, "FAIL") || strings.Count(o.stdout, " ok ") < 15 {
 		t.Errorf("%s", o.stdout)
 	}
+	if text := w.must("status", "-n", "shop").stdout; !regexp.MustCompile(`(?m)^\S+/\S+ +\d+ +held +\d+ +0$`).MatchString(text) {
+		t.Errorf("the intake is not in the status:\n%s", text)
+	}
 	intake.stop(syscall.SIGTERM, 0)
+	if text := w.must("status", "-n", "shop").stdout; !regexp.MustCompile(`(?m)^- +- +free +0 +0$`).MatchString(text) {
+		t.Errorf("an intake that ended in order is in the status, or left something:\n%s", text)
+	}
 	stages := w.run("-n", "shop")
 	w.passes("shop")
 	stages.stop(syscall.SIGTERM, 0)

@@ -22,6 +22,10 @@ type Facts struct {
 	Source []postgres.SourceReport
 	Lease  postgres.LeaseReport
 	Output []postgres.OutputReport
+	// Writer is the writer lease of the source topic, the zero row where nobody ever held it.
+	Writer postgres.WriterLeaseRow
+	// Requests are what accepted requests wait for.
+	Requests postgres.RequestReport
 	// Growth are the sizes of what is never collected.
 	Growth []postgres.Growth
 	// SourceTopic and OutputTopic are as recorded and as found.
@@ -46,13 +50,34 @@ type Topic struct {
 type Document struct {
 	Namespace string       `json:"namespace"`
 	Stages    []run.Status `json:"stages"`
-	// Growth are the sizes of outbox, evidence and view, which v1 never collects.
+	Writer    Writer       `json:"writer"`
+	// Growth are the sizes of outbox, evidence, requests and view, which v1 never collects.
 	Growth []postgres.Growth `json:"growth"`
+}
+
+// Writer is who may write to the source topic (R22), an intake or a generation, and what an intake left to do.
+type Writer struct {
+	// Holder and Term are of the writer lease while it is held; empty and 0 while it is free.
+	Holder string `json:"holder"`
+	Term   int64  `json:"term"`
+	// StopRequested says that a verification, or another writer, asked the holder to stop.
+	StopRequested bool `json:"stopRequested"`
+	// Requests are the accepted requests that wait. They are an intake's to publish and deliver.
+	Requests postgres.RequestReport `json:"requests"`
+}
+
+// writer shows the writer lease while it is held, and what waits.
+func (f Facts) writer() Writer {
+	w := Writer{Requests: f.Requests}
+	if f.Writer.Held {
+		w.Holder, w.Term, w.StopRequested = f.Writer.Holder, f.Writer.Term, f.Writer.StopRequested
+	}
+	return w
 }
 
 // Build turns facts into a document: worker, relay, view, each by partition. It is pure.
 func Build(f Facts) Document {
-	d := Document{Namespace: f.Namespace, Stages: []run.Status{}, Growth: append([]postgres.Growth{}, f.Growth...)}
+	d := Document{Namespace: f.Namespace, Stages: []run.Status{}, Writer: f.writer(), Growth: append([]postgres.Growth{}, f.Growth...)}
 	for _, p := range f.Source {
 		s := run.Status{Stage: worker.Stage, Partition: p.Partition, Frontier: p.NextOffset, Epoch: p.Epoch, Owner: p.Member}
 		if s.Stall = stopped(p.WorkerStop); s.Stall == nil {

@@ -26,6 +26,7 @@ func healthy() Facts {
 		},
 		Lease:  postgres.LeaseReport{Holder: "host-1", Term: 2, Live: true},
 		Output: []postgres.OutputReport{{Partition: 0, Next: 10}},
+		Writer: postgres.WriterLeaseRow{SourceTopicID: "A", Holder: "host-2", Term: 5, Held: true}, Requests: postgres.RequestReport{ToPublish: 3, ToDeliver: 1},
 		Growth: []postgres.Growth{{Part: "outbox", Rows: 14, Bytes: 8192}, {Part: "view", Rows: 1_000_000, Bytes: 1 << 30, Estimated: true}},
 		SourceTopic: Topic{
 			Name: "in", ID: "A", Partitions: 1, Found: &broker.TopicInfo{Name: "in", ID: "A", Partitions: 1, Ends: []int64{100}},
@@ -55,6 +56,7 @@ func TestBuild(t *testing.T) {
 		`{"stage":"worker","partition":0,"frontier":90,"end":100,"lagRecords":10,"lagSeconds":90,"epoch":3,"owner":"m1","stall":null},` +
 		`{"stage":"relay","partition":0,"frontier":11,"end":15,"lagRecords":4,"lagSeconds":7,"epoch":2,"owner":"host-1","stall":null},` +
 		`{"stage":"view","partition":0,"frontier":10,"end":10,"lagRecords":0,"lagSeconds":0,"epoch":0,"owner":"","stall":null}],` +
+		`"writer":{"holder":"host-2","term":5,"stopRequested":false,"requests":{"toPublish":3,"toDeliver":1}},` +
 		`"growth":[{"part":"outbox","rows":14,"bytes":8192,"estimated":false},{"part":"view","rows":1000000,"bytes":1073741824,"estimated":true}]}`
 	if diff := cmp.Diff(wantJSON, asJSON); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)
@@ -65,6 +67,8 @@ STAGE   PARTITION  FRONTIER  END  LAG  AGE    EPOCH  OWNER   STATE
 worker  0          90        100  10   1m30s  3      m1      behind
 relay   0          11        15   4    7s     2      host-1  behind
 view    0          10        10   0    0s     -      -       drained
+WRITER  TERM  STATE  TO PUBLISH  TO DELIVER
+host-2  5     held   3           1
 GROWTH  ROWS           BYTES
 outbox  14             8192
 view    about 1000000  1073741824
@@ -115,5 +119,18 @@ func TestNobodyPublishes(t *testing.T) {
 	facts.Lease.Live = false
 	if relay := Build(facts).Stages[1]; relay.Owner != "" || relay.Epoch != 0 {
 		t.Errorf("the relay's owner is %q, epoch %d", relay.Owner, relay.Epoch)
+	}
+}
+
+// TestWriter: the holder is shown while it holds the lease only; what waits is shown in any case.
+func TestWriter(t *testing.T) {
+	f := healthy()
+	f.Writer.StopRequested = true
+	if text, asJSON := rendered(t, f); !strings.Contains(text, "host-2  5     asked to stop  3           1\n") || !strings.Contains(asJSON, `"stopRequested":true`) {
+		t.Errorf("%s%s", text, asJSON)
+	}
+	f.Writer.Held = false
+	if text, asJSON := rendered(t, f); !strings.Contains(text, "-       -     free   3           1\n") || !strings.Contains(asJSON, `"writer":{"holder":"","term":0,"stopRequested":false,`) {
+		t.Errorf("%s%s", text, asJSON)
 	}
 }

@@ -25,6 +25,9 @@ func Read(ctx context.Context, c connect.Connections, applied *postgres.Applied,
 	if err := f.readState(ctx, c.StateURL(), applied.StateSchema); err != nil {
 		return Facts{}, connect.Refuse(err)
 	}
+	if err := f.readWriter(ctx, c.StateURL()); err != nil {
+		return Facts{}, connect.Refuse(err)
+	}
 	if err := f.readView(ctx, c.ViewURL(), applied.ViewSchema); err != nil {
 		return Facts{}, connect.Refuse(fmt.Errorf("view: %w", err))
 	}
@@ -65,7 +68,26 @@ func (f *Facts) readState(ctx context.Context, url, schema string) error {
 	if f.Source, f.Lease, err = postgres.ReadSourceReport(ctx, pool); err != nil {
 		return err
 	}
+	if f.Requests, err = postgres.ReadRequestReport(ctx, pool); err != nil {
+		return err
+	}
 	f.Growth, err = postgres.ReadStateGrowth(ctx, pool)
+	return err
+}
+
+// readWriter reads who may write to the source topic.
+func (f *Facts) readWriter(ctx context.Context, url string) error {
+	pool, err := postgres.Connect(ctx, postgres.Options{
+		URL: url, Schema: postgres.CatalogSchema, Application: "amends status", MaxConns: 1,
+	})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	rows, err := postgres.WriterLeases(ctx, pool, f.SourceTopic.ID)
+	if err == nil && len(rows) > 0 {
+		f.Writer = rows[0]
+	}
 	return err
 }
 

@@ -24,7 +24,28 @@ func writeText(w io.Writer, d Document) error {
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
+	if err := writeWriter(w, d.Writer); err != nil {
+		return err
+	}
 	return writeGrowth(w, d.Growth)
+}
+
+// writeWriter prints who holds the writer lease, and the accepted requests that wait.
+func writeWriter(w io.Writer, d Writer) error {
+	state := "held"
+	switch {
+	case d.Holder == "":
+		state = "free"
+	case d.StopRequested:
+		state = "asked to stop"
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintf(table, "WRITER\tTERM\tSTATE\tTO PUBLISH\tTO DELIVER\n%s\t%s\t%s\t%d\t%d\n", // Flush reports the error
+		orDash(d.Holder), number(nonzero(d.Term)), state, d.Requests.ToPublish, d.Requests.ToDeliver)
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	return nil
 }
 
 // writeGrowth prints the sizes of what is never collected.
