@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -182,4 +183,40 @@ func TestIntakeRefusals(t *testing.T) {
 		t.Errorf("without a token: %d %s%s", o.code, o.stdout, o.stderr)
 	}
 	tokens.stop(syscall.SIGTERM, 0)
+}
+
+// TestIntakeEndsWaits: SIGTERM answers those who wait for a decision that does not come, and the lease is given back.
+func TestIntakeEndsWaits(t *testing.T) {
+	t.Parallel()
+	w := appliedWorld(t) // without stages nobody decides
+	intake, url := w.intake("-n", "shop")
+	transaction, _, _ := strings.Cut(transactions(1), "\n")
+	body := `{"request_id":"r","durability_request":{"level":"stored"},"wait":"30s","transaction":` + transaction + `}`
+	statuses := make(chan int, 1)
+	w.must("submit", "-n", "shop", "--url", url, "--records", w.file("first.jsonl", transactions(1))) // it accepts
+	go func() {
+		response, err := http.Post(url+"/v1/namespaces/shop/transactions", "application/json", strings.NewReader(body))
+		if err != nil {
+			statuses <- 0
+			return
+		}
+		_ = response.Body.Close() // the status says enough
+		statuses <- response.StatusCode
+	}()
+	for kept := false; !kept; {
+		response, err := http.Get(url + "/v1/namespaces/shop/requests/r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		kept = response.StatusCode == http.StatusOK
+	}
+	start := time.Now()
+	intake.stop(syscall.SIGTERM, 0)
+	if status := <-statuses; status != http.StatusOK || time.Since(start) > 20*time.Second {
+		t.Errorf("status %d, ended after %v", status, time.Since(start))
+	}
+	if text := w.must("status", "-n", "shop").stdout; !regexp.MustCompile(`(?m)^- +- +free +0 +0$`).MatchString(text) {
+		t.Errorf("%s", text)
+	}
 }
