@@ -135,7 +135,7 @@ func (s *scan) check(ctx context.Context) error {
 	defer cancel()
 	found, err := s.client.lookUp(bounded, s.r.Topic)
 	if err != nil {
-		return err
+		return s.silent(ctx, bounded, err)
 	}
 	switch {
 	case found == nil:
@@ -147,7 +147,7 @@ func (s *scan) check(ctx context.Context) error {
 	}
 	listed, err := s.client.admin.ListStartOffsets(bounded, s.r.Topic)
 	if err != nil {
-		return fmt.Errorf("list start offsets: %w", err)
+		return s.silent(ctx, bounded, fmt.Errorf("list start offsets: %w", err))
 	}
 	starts, err := vector(listed, s.r.Topic, len(s.r.From))
 	if err != nil {
@@ -159,6 +159,14 @@ func (s *scan) check(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// silent is the error of a request that was not answered in time as one that made no progress, and any other as it is.
+func (s *scan) silent(ctx, bounded context.Context, err error) error {
+	if bounded.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w for %s: %w", boundary.ErrStalled, s.client.stall, err)
+	}
+	return err
 }
 
 // stalled names the partitions that made no progress.

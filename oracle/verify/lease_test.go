@@ -165,6 +165,30 @@ func TestS10SilentBroker(t *testing.T) {
 	}
 }
 
+// TestS10SilentBrokerDuringTheScan: the broker falls silent when H is long captured, and the scan asks it once more which
+// topic it reads.
+func TestS10SilentBrokerDuringTheScan(t *testing.T) {
+	w := newWorld(t)
+	w.demo()
+	w.verify(report.Pass)
+	silent := make(chan struct{})
+	t.Cleanup(func() { close(silent) })
+	w.onEvent = func(e verify.Event) {
+		if e.Phase == boundary.PhaseScan {
+			w.cluster.Fake.ControlKey(int16(kmsg.Metadata), func(kmsg.Request) (kmsg.Response, error, bool) {
+				w.cluster.Fake.KeepControl()
+				<-silent
+				return nil, nil, false
+			})
+		}
+	}
+	w.options.Timeout = time.Second
+	r := w.verify(report.Incomplete)
+	if got := r.Incomplete[0]; got.Phase != boundary.PhaseScan || !got.Retryable || !strings.Contains(got.Reason, "no progress for 1s") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestR23RolesOfTheDocs runs the statements of the reference page: the judge's role may judge and nothing else, the
 // verifier's also keeps writers out. Neither may read what the worker computed.
 func TestR23RolesOfTheDocs(t *testing.T) {
