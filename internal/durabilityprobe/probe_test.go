@@ -297,6 +297,22 @@ func TestWrongServers(t *testing.T) {
 	}
 }
 
+// TestRefusalsPromiseNothing: a conflict that names what is committed, or to be had, is found too.
+func TestRefusalsPromiseNothing(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{"committed", "max_available"} {
+		url := damaged(t, durability.Published, func(_, a map[string]any, status int, _ func(map[string]any) (map[string]any, int)) (map[string]any, int) {
+			if status == http.StatusConflict {
+				fieldOf(a)[member] = "published"
+			}
+			return a, status
+		})
+		if out := ask(t, url)["duplicate"]; out.Result != Failed || !strings.Contains(out.Found, member) {
+			t.Errorf("%s: %s %s", member, out.Result, out.Found)
+		}
+	}
+}
+
 // TestUnreachable: no verdict about a server that does not answer.
 func TestUnreachable(t *testing.T) {
 	ts := httptest.NewServer(http.NotFoundHandler())

@@ -189,6 +189,9 @@ func (p *probe) duplicate(ctx context.Context) error {
 			if a.status != http.StatusConflict || a.field == nil || !is(a.field.Reason, "duplicate_request_id") || !is(a.field.Applied, "none") || a.field.Handle != nil {
 				return fmt.Errorf("want 409 duplicate_request_id: %s", a)
 			}
+			if a.field.Committed != nil || a.field.MaxAvailable != nil {
+				return fmt.Errorf("committed is of 202 and max_available of 412: %s", a)
+			}
 		}
 	}
 	return nil
