@@ -1,3 +1,5 @@
+//go:build figure
+
 package intakeload
 
 import (
@@ -18,16 +20,14 @@ import (
 	"amends.dev/amends/stages/postgres"
 )
 
-// measure is how long each rate is measured; 0, the default, leaves TestRates out.
-var measure = flag.Duration("measure", 0, "how long each rate is measured")
+// measure is how long each rate is measured.
+var measure = flag.Duration("measure", 10*time.Second, "how long each rate is measured")
 
 // TestRates measures, in one run on one server, how many transactions Postgres commits for 50 connections of one row each
 // (its own group commit), and how many requests of 50 clients the intake answers at each level, with the latencies.
-// go test ./internal/intakeload -run TestRates -v -args -measure 10s
+// Rates on a shared machine prove nothing by themselves, so it needs a build tag:
+// go test -tags figure ./internal/intakeload -run TestRates -v -args -measure 10s
 func TestRates(t *testing.T) {
-	if *measure <= 0 {
-		t.Skip("measures nothing unless -measure says how long: rates on a shared machine prove nothing by themselves")
-	}
 	broker := kafkatest.StartServer(t)
 	b := newBed(t, &broker.Cluster)
 	spawn(t, b.plan())

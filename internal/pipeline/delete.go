@@ -72,12 +72,15 @@ func Delete(ctx context.Context, d Deleting) (Deleted, error) {
 // ReplayName is what a replay calls itself in its sessions, as a stage does by its own name.
 const ReplayName = "replay"
 
-// unused fails where anything works on the namespace: a session of a stage, of intake or of a replay, a live lease of the relay or of a writer, or a
-// member of the consumer group.
+// RebuildName is what a rebuild calls itself in its sessions, on the namespace that it reads and on the one it makes.
+const RebuildName = "rebuild"
+
+// unused fails where anything works on the namespace: a session of a stage, of intake, of a replay or of a rebuild, a live
+// lease of the relay or of a writer, or a member of the consumer group.
 func (d Deleting) unused(ctx context.Context) error {
 	var signs []string
 	for _, pool := range []*postgres.Pool{d.CatalogPool, d.ViewPool} {
-		stages, err := postgres.Connected(ctx, pool, d.Entry.Name, append(All(), Intake, ReplayName)...)
+		stages, err := postgres.Connected(ctx, pool, d.Entry.Name, append(All(), Intake, ReplayName, RebuildName)...)
 		if err != nil {
 			return err
 		}

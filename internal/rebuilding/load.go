@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"amends.dev/amends/internal/pipeline"
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/postgres"
@@ -62,7 +63,7 @@ func Load(ctx context.Context, l Loading) (Loaded, error) {
 	}
 	parallel := max(1, l.Parallel)
 	pool, err := postgres.Connect(ctx, postgres.Options{
-		URL: l.StateURL, Schema: l.Applied.StateSchema, Application: "amends rebuild", MaxConns: int32(parallel + 1),
+		URL: l.StateURL, Schema: l.Applied.StateSchema, Application: postgres.ApplicationName(pipeline.RebuildName, l.Applied.Name), MaxConns: int32(parallel + 1),
 	})
 	if err != nil {
 		return Loaded{}, err

@@ -39,7 +39,7 @@ func Stream(ctx context.Context, s Streaming) error {
 	s.Pipeline.Stages = []string{pipeline.Worker}
 	applied := s.Pipeline.Applied
 	pool, err := postgres.Connect(ctx, postgres.Options{
-		URL: s.Pipeline.StateURL, Schema: applied.StateSchema, Application: "amends rebuild", MaxConns: 1,
+		URL: s.Pipeline.StateURL, Schema: applied.StateSchema, Application: postgres.ApplicationName(pipeline.RebuildName, applied.Name), MaxConns: 1,
 	})
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func TestDeleteRefusesWhileAnythingRuns(t *testing.T) {
 	}
 }
 
-// TestDeleteRefusesUnderReplayAndIntake: what works on a namespace beside its stages keeps it too: a replay, and an intake
+// TestDeleteRefusesUnderReplayAndIntake: what works on a namespace beside its stages keeps it too: a replay, a rebuild, and an intake
 // whose source topic another namespace reads, so that its writer lease tells nothing.
 func TestDeleteRefusesUnderReplayAndIntake(t *testing.T) {
 	t.Parallel()
@@ -75,6 +75,21 @@ func TestDeleteRefusesUnderReplayAndIntake(t *testing.T) {
 	}
 	if o := one.wait(); o.code != 0 {
 		t.Errorf("the replay ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	if tx, err = conn.Begin(t.Context()); err == nil {
+		_, err = tx.Exec(t.Context(), `LOCK TABLE amends_shop.owner IN SHARE MODE`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := w.start("rebuild", "-n", "shop", "--into", "fresh") // it waits to write its first step down
+	w.becomes(1, `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'amends rebuild shop' AND wait_event_type = 'Lock'`)
+	refused("rebuild")
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if o := other.wait(); o.code != 0 {
+		t.Errorf("the rebuild ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	w.sharesSource("second")
 	intake, _ := w.intake("-n", "shop")

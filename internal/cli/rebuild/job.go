@@ -31,7 +31,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := postgres.Connect(ctx, postgres.Options{URL: j.connections.StateURL(), Schema: t.old.StateSchema, Application: "amends rebuild", MaxConns: 2})
+	pool, err := postgres.Connect(ctx, postgres.Options{URL: j.connections.StateURL(), Schema: t.old.StateSchema, Application: postgres.ApplicationName(pipeline.RebuildName, t.old.Name), MaxConns: 2})
 	if err != nil {
 		return nil, err
 	}
