@@ -244,7 +244,7 @@ const (
 	drainIdle    = 20 * time.Millisecond
 	drainStandby = 100 * time.Millisecond
 	// drainPause is its pause between two rounds under load.
-	drainPause = 200 * time.Millisecond
+	drainPause = time.Second
 )
 
 // targets connects to the topics for decisions, and to the one for statuses.
