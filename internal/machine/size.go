@@ -21,3 +21,16 @@ func ParseSize(text string) (int64, error) {
 	}
 	return n * unit, nil
 }
+
+// Budget is the memory that a computation may take: what the flag --memory says, or a quarter of the machine's where it is
+// empty; 0 where the system does not tell.
+func Budget(flag string) (int64, error) {
+	if flag == "" {
+		return Memory() / 4, nil
+	}
+	bytes, err := ParseSize(flag)
+	if err != nil {
+		return 0, fmt.Errorf("--memory: %w", err)
+	}
+	return bytes, nil
+}

@@ -3,7 +3,6 @@ package arrow
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/decode"
@@ -158,11 +157,7 @@ func (c *computation) scatter(r *round, batch []int, loaded []vectorized.Loaded,
 	}
 	return parallel(c.ctx, len(c.workers), len(tasks), func(n, i int) error {
 		w, t := c.workers[n], tasks[i]
-		if passes > 1 {
-			w.scatter.Keep(c.share(t.partition, passes))
-		} else {
-			w.scatter.Keep(0, math.MaxInt32)
-		}
+		w.scatter.Keep(c.share(t.partition, passes))
 		return w.read(w, c, t.part, t.partition, t.group)
 	})
 }

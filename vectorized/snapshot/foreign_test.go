@@ -7,35 +7,18 @@ import (
 	"strings"
 	"testing"
 
+	"amends.dev/amends/internal/testkit/python"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/oracletest"
 	"amends.dev/amends/oracle/projection"
 )
 
-// python is an interpreter with pyarrow, polars and duckdb. Without one the test is skipped, unless it is required.
-func python(t *testing.T) string {
-	t.Helper()
-	path := os.Getenv("AMENDS_TEST_PYTHON")
-	if path == "" {
-		path = "python3"
-	}
-	err := exec.Command(path, "-c", "import pyarrow, polars, duckdb").Run()
-	switch {
-	case err == nil:
-		return path
-	case strings.Contains(os.Getenv("AMENDS_TEST_REQUIRE"), "python"):
-		t.Fatalf("%s has no pyarrow, polars and duckdb: %v", path, err)
-	}
-	t.Skipf("%s has no pyarrow, polars and duckdb; name an interpreter that has in AMENDS_TEST_PYTHON: %v", path, err)
-	return ""
-}
-
 // TestB107OtherWriters rewrites the typed files of a history with rejected records, long transaction IDs and several row
 // groups by other Parquet writers, in the encodings that they may choose: the projection is the same, or the file is
 // refused by name and reason.
 func TestB107OtherWriters(t *testing.T) {
-	interpreter := python(t)
+	interpreter := python.Interpreter(t, "pyarrow", "polars", "duckdb")
 	for writer, refusal := range map[string]string{
 		"pyarrow": "", "pyarrow-v1-pages": "", "pyarrow-delta": "", "pyarrow-dictionary": "", "shuffled": "", "polars": "",
 		"duckdb": "", "pyarrow-micros": "column valid_time has type", "pyarrow-lz4": "is compressed with LZ4",

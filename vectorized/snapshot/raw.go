@@ -46,7 +46,7 @@ func (s *Snapshot) readRaw(ctx context.Context, f File, yield func(engine.Record
 	defer o.close()
 	var records []engine.Record
 	for _, group := range o.groups {
-		err := o.guard(func() (err error) {
+		err := guard(func() (err error) {
 			records, err = rawRecords(records[:0], group, o.order)
 			return errors.Join(err, ctx.Err())
 		})

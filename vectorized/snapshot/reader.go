@@ -91,7 +91,7 @@ func (s *Snapshot) open(ctx context.Context, f File, schema *parquet.Schema) (*o
 	}
 	size, err := verifyDigest(ctx, o.file, f.SHA256)
 	if err == nil {
-		err = o.guard(func() error { return o.parse(size, f.Rows, schema) })
+		err = guard(func() error { return o.parse(size, f.Rows, schema) })
 	}
 	if err != nil {
 		o.close()
@@ -136,9 +136,6 @@ func checkCodecs(metadata *format.FileMetaData) error {
 }
 
 // guard runs a piece of reading. The Parquet library may panic on damaged bytes, which must not end the process (B103).
-func (o *opened) guard(read func() error) (err error) { return guard(read) }
-
-// guard runs a piece of reading.
 func guard(read func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

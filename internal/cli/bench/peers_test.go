@@ -5,11 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"amends.dev/amends/internal/testkit/python"
 	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/synthetic"
 )
@@ -18,16 +18,7 @@ import (
 // Which engines there are is the interpreter's matter; without DuckDB and Polars the test is skipped, unless they are
 // required.
 func TestPeersFindTheSame(t *testing.T) {
-	python := os.Getenv("AMENDS_TEST_PYTHON")
-	if python == "" {
-		python = "python3"
-	}
-	if err := exec.Command(python, "-c", "import duckdb, polars").Run(); err != nil {
-		if strings.Contains(os.Getenv("AMENDS_TEST_REQUIRE"), "python") {
-			t.Fatalf("%s has no duckdb and polars: %v", python, err)
-		}
-		t.Skipf("%s has no duckdb and polars; name an interpreter that has in AMENDS_TEST_PYTHON: %v", python, err)
-	}
+	interpreter := python.Interpreter(t, "duckdb", "polars")
 	dir := t.TempDir()
 	flags := historyFlags{config: synthetic.Config{Rows: 30_000, Keys: 60, Skew: 110, Partitions: 3, Seed: 5}, noRaw: true}
 	h, err := flags.open(dir)
@@ -51,12 +42,12 @@ func TestPeersFindTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range peers {
-		if exec.Command(python, "-c", "import "+p.module).Run() != nil {
+		if exec.Command(interpreter, "-c", "import "+p.module).Run() != nil {
 			t.Logf("%s is not there", p.name)
 			continue
 		}
 		files := filepath.Join(dir, setName, "part-*.parquet")
-		out, err := exec.Command(python, script, p.name, files, filepath.Join(dir, keysName), "2").Output()
+		out, err := exec.Command(interpreter, script, p.name, files, filepath.Join(dir, keysName), "2").Output()
 		if err != nil {
 			t.Errorf("%s: %v", p.name, err)
 			continue

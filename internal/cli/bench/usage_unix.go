@@ -24,10 +24,7 @@ func peak(s *os.ProcessState) int64 {
 	if !ok {
 		return 0
 	}
-	if runtime.GOOS == "darwin" { // bytes there, kilobytes elsewhere
-		return u.Maxrss
-	}
-	return u.Maxrss * 1024
+	return resident(u)
 }
 
 // ownPeak is the largest resident memory of this process so far, in bytes.
@@ -36,7 +33,12 @@ func ownPeak() int64 {
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0
 	}
-	if runtime.GOOS == "darwin" {
+	return resident(&u)
+}
+
+// resident is the peak of a usage in bytes.
+func resident(u *syscall.Rusage) int64 {
+	if runtime.GOOS == "darwin" { // bytes there, kilobytes elsewhere
 		return u.Maxrss
 	}
 	return u.Maxrss * 1024

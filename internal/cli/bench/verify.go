@@ -42,12 +42,9 @@ func newVerify(a *app.App) *cobra.Command {
 		if *fromRaw && h.noRaw {
 			return exit.With(exit.Usage, fmt.Errorf("--from-raw needs the raw records that --no-raw leaves out"))
 		}
-		bytes := machine.Memory() / 4
-		if *memory != "" {
-			var err error
-			if bytes, err = machine.ParseSize(*memory); err != nil {
-				return exit.With(exit.Usage, fmt.Errorf("--memory: %w", err))
-			}
+		bytes, err := machine.Budget(*memory)
+		if err != nil {
+			return exit.With(exit.Usage, err)
 		}
 		path, remove, err := folder(*dir)
 		if err != nil {

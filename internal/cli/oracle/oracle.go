@@ -68,12 +68,9 @@ type options struct {
 
 // check finds flags that make no sense, alone or together.
 func (o *options) check(manifestPath string) error {
-	o.bytes = machine.Memory() / 4
-	if o.memory != "" {
-		var err error
-		if o.bytes, err = machine.ParseSize(o.memory); err != nil {
-			return exit.With(exit.Usage, fmt.Errorf("--memory: %w", err))
-		}
+	var err error
+	if o.bytes, err = machine.Budget(o.memory); err != nil {
+		return exit.With(exit.Usage, err)
 	}
 	usage := func(text string) error { return exit.With(exit.Usage, errors.New(text)) }
 	columnar := o.engine == arrow.Engine{}.Name()
