@@ -87,7 +87,7 @@ func (s *Scatter) Columns(to *Store, partition int32, c *Columns) error {
 		row.Revision, row.ValidTime, row.Qty = revision[i], validTime[i], qty[i]
 		row.Count, row.Key, row.Kind, row.Conflict = 1, place.local, k, false
 		if len(txn) <= shortMax {
-			row.TxnID = packShort(txn)
+			row.TxnID = packAt(c.TxnID.Data, c.TxnID.Offsets[i], len(txn))
 		} else {
 			row.TxnID = pack(txn, s.seed, &bucket.arena, to.number)
 		}

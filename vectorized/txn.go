@@ -57,6 +57,15 @@ func packFrom(data []byte, n int) TxnID {
 	return TxnID{hi, lo&(1<<(8*(n-8))-1) | uint64(n)<<markerShift}
 }
 
+// packAt packs the n bytes at a place in data, at most 15. Copying them to bytes of their own first would make the
+// processor wait, at each ID, until all rows before it are written to memory.
+func packAt(data []byte, at uint32, n int) TxnID {
+	if from := data[at:]; len(from) >= 16 {
+		return packFrom(from, n)
+	}
+	return packShort(data[at : int(at)+n])
+}
+
 // long reports whether the bytes are in an arena.
 func (t TxnID) long() bool { return t.Lo>>markerShift == longMarker }
 
