@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"amends.dev/amends/internal/cli/root"
+	"amends.dev/amends/internal/testkit/outputs"
 )
 
 // ctlVariable makes this test binary behave as amendsctl.
@@ -27,7 +28,7 @@ const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
 	if os.Getenv(ctlVariable) != "" {
-		os.Exit(int(root.Main(root.Process(), os.Args[1:])))
+		os.Exit(int(outputs.Main(root.Main, root.Process(), os.Args[1:])))
 	}
 	flag.Parse()
 	// Most of these tests wait for other processes most of the time.

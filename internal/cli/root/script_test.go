@@ -18,13 +18,14 @@ import (
 
 	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/exit"
+	"amends.dev/amends/internal/testkit/outputs"
 )
 
 // TestMain lets the scripts run amendsctl, and amendsctl-test which has further verbs that fail in each known way,
 // as processes of this test binary.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"amendsctl": func() { os.Exit(int(Main(Process(), os.Args[1:]))) },
+		"amendsctl": func() { os.Exit(int(outputs.Main(Main, Process(), os.Args[1:]))) },
 		"amendsctl-test": func() {
 			a := Process()
 			os.Exit(int(execute(a, os.Args[1:], append(verbs(a), group{"Fail:", failures(a)}))))
