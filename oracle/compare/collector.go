@@ -198,31 +198,42 @@ func (c *Collector) business(d Difference, equal bool) {
 
 // add counts one compared fact and lists it where it differs.
 func (c *Collector) add(d Difference, equal bool) {
-	t := c.tallies[d.Family]
-	t.count(d, equal)
-	if f := c.followed[Key{d.Item, d.Location}]; f != nil {
-		f.count(d, equal)
-	}
+	t := c.count(&d, equal)
 	if equal {
 		return
 	}
-	switch {
-	case d.Family == FamilyQuarantine || d.Family == FamilyConflict || d.Family == FamilyGuard:
-		d.Kind = Evidence
-	case d.Oracle == nil:
-		d.Kind = Extra
-	case d.View == nil:
-		d.Kind = Missing
-	default:
-		d.Kind = Changed
-	}
+	d.Kind = kindOf(&d)
 	if c.limit == 0 || t.Differences() <= int64(c.limit) {
 		c.listed = append(c.listed, d)
 	}
 }
 
+// count counts one compared fact and returns the tally of its family.
+func (c *Collector) count(d *Difference, equal bool) *Tally {
+	t := c.tallies[d.Family]
+	t.count(d, equal)
+	if f := c.followed[Key{d.Item, d.Location}]; f != nil {
+		f.count(d, equal)
+	}
+	return t
+}
+
+// kindOf is the kind of a difference.
+func kindOf(d *Difference) Kind {
+	switch {
+	case d.Family == FamilyQuarantine || d.Family == FamilyConflict || d.Family == FamilyGuard:
+		return Evidence
+	case d.Oracle == nil:
+		return Extra
+	case d.View == nil:
+		return Missing
+	default:
+		return Changed
+	}
+}
+
 // count counts one compared fact.
-func (t *Tally) count(d Difference, equal bool) {
+func (t *Tally) count(d *Difference, equal bool) {
 	if d.Oracle != nil {
 		t.Oracle++
 	}
