@@ -24,10 +24,21 @@ func (v viewSnapshot) Keys(ctx context.Context) iter.Seq2[compare.Key, error] {
 func (v viewSnapshot) Guards(ctx context.Context) iter.Seq2[compare.Guard, error] {
 	scan := func(rows pgx.Rows, g *compare.Guard) error { return rows.Scan(&g.Item, &g.Location, &g.Day, &g.Fault) }
 	schema := v.applied.ViewSchema
-	return stream(ctx, v.tx, "the view's guards", scan, `SELECT item, location, day, fault FROM (`+
-		versions(schema, "balance", day)+` UNION ALL `+versions(schema, "alert", day)+` UNION ALL `+versions(schema, "key_status", `''`)+
-		` UNION ALL `+hidden(schema, "balances", "balance")+` UNION ALL `+hidden(schema, "alerts", "alert")+`) AS f (item, location, day, fault)
-		ORDER BY item COLLATE "C", location COLLATE "C", day COLLATE "C", fault COLLATE "C"`)
+	return func(yield func(compare.Guard, error) bool) {
+		right, err := v.asCreated(ctx)
+		if err != nil {
+			yield(compare.Guard{}, err)
+			return
+		}
+		marks := ` UNION ALL ` + hidden(schema, "balances", "balance") + ` UNION ALL ` + hidden(schema, "alerts", "alert")
+		if right {
+			marks = ``
+		}
+		stream(ctx, v.tx, "the view's guards", scan, `SELECT item, location, day, fault FROM (`+
+			versions(schema, "balance", day)+` UNION ALL `+versions(schema, "alert", day)+` UNION ALL `+versions(schema, "key_status", `''`)+
+			marks+`) AS f (item, location, day, fault)
+		ORDER BY item COLLATE "C", location COLLATE "C", day COLLATE "C", fault COLLATE "C"`)(yield)
+	}
 }
 
 // versions selects the rows of a table whose version no envelope can have had.

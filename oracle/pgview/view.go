@@ -106,14 +106,10 @@ func (v viewSnapshot) Alerts(ctx context.Context) iter.Seq2[projection.Alert, er
 }
 
 // facts is the statement that reads an SQL view and, beside it, the present rows of its base table whose key has no
-// name: the SQL view cannot show them, so that reading it alone would not find them.
+// name, sorted.
 func (v viewSnapshot) facts(view, base, columns string) string {
-	schema := v.applied.ViewSchema
 	return `SELECT item, location, ` + day + `, ` + columns + ` FROM (
-			SELECT item, location, day, ` + columns + ` FROM ` + table(schema, view) + `
-			UNION ALL
-			SELECT ''::text, 'key_id ' || b.key_id, day, ` + columns + ` FROM ` + table(schema, base) + ` b
-			WHERE present AND NOT EXISTS (SELECT FROM ` + table(schema, "stock_key") + ` k WHERE k.key_id = b.key_id)
+			` + v.shown(view, columns) + ` UNION ALL ` + v.unnamed(base, columns) + `
 		) AS f ` + byKeyAndDay
 }
 
@@ -134,12 +130,22 @@ func (v viewSnapshot) Statuses(ctx context.Context) iter.Seq2[projection.Status,
 		}
 		return nil
 	}
-	return stream(ctx, v.tx, "the view's statuses", scan, `SELECT item, location, status, txns, revisions FROM (
+	return func(yield func(projection.Status, error) bool) {
+		labelled, err := v.asCreated(ctx)
+		if err != nil {
+			yield(projection.Status{}, err)
+			return
+		}
+		shown := ` UNION ALL ` + labels(v.applied.ViewSchema)
+		if labelled {
+			shown = ``
+		}
+		stream(ctx, v.tx, "the view's statuses", scan, `SELECT item, location, status, txns, revisions FROM (
 			SELECT `+named+`, s.status, s.conflict_txns, s.conflict_revisions, 0
-			FROM `+table(v.applied.ViewSchema, "key_status")+` s LEFT JOIN `+table(v.applied.ViewSchema, "stock_key")+` k USING (key_id)
-			UNION ALL `+labels(v.applied.ViewSchema)+`
+			FROM `+table(v.applied.ViewSchema, "key_status")+` s LEFT JOIN `+table(v.applied.ViewSchema, "stock_key")+` k USING (key_id)`+shown+`
 		) AS f (item, location, status, txns, revisions, position)
-		ORDER BY item COLLATE "C", location COLLATE "C", position, status COLLATE "C"`)
+		ORDER BY item COLLATE "C", location COLLATE "C", position, status COLLATE "C"`)(yield)
+	}
 }
 
 const (

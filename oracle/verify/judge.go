@@ -198,9 +198,7 @@ func (v *run) compareView(ctx context.Context, p *patience, found *findings, vie
 		}
 	}
 	c, want := found.collector, found.projection
-	err = errors.Join(
-		c.Balances(compare.Slice(want.Balances), awaited(p, "the view's balances", view.Balances(ctx))),
-		c.Alerts(compare.Slice(want.Alerts), awaited(p, "the view's alerts", view.Alerts(ctx))),
+	err = errors.Join(v.compareFacts(ctx, p, found, view),
 		c.Statuses(compare.Slice(want.Statuses), awaited(p, "the view's statuses", view.Statuses(ctx))))
 	inside, ok := view.(Internals)
 	if err != nil || !ok {
@@ -209,6 +207,20 @@ func (v *run) compareView(ctx context.Context, p *patience, found *findings, vie
 	return errors.Join(
 		c.Keys(compare.Slice(v.configured()), awaited(p, "the view's stock keys", inside.Keys(ctx))),
 		c.Guards(awaited(p, "the view's guards", inside.Guards(ctx))))
+}
+
+// compareFacts compares the balances and alerts of a view, in any order where it has one of its own.
+func (v *run) compareFacts(ctx context.Context, p *patience, found *findings, view ViewSnapshot) error {
+	c, want := found.collector, found.projection
+	const balances, alerts = "the view's balances", "the view's alerts"
+	unordered, ok := view.(Unordered)
+	if !ok {
+		return errors.Join(c.Balances(compare.Slice(want.Balances), awaited(p, balances, view.Balances(ctx))),
+			c.Alerts(compare.Slice(want.Alerts), awaited(p, alerts, view.Alerts(ctx))))
+	}
+	keys := v.configured()
+	return errors.Join(c.MatchBalances(keys, want.Balances, awaited(p, balances, unordered.AllBalances(ctx))),
+		c.MatchAlerts(keys, want.Alerts, awaited(p, alerts, unordered.AllAlerts(ctx))))
 }
 
 // configured are the configured stock keys, sorted by bytes, as manifests.Spec holds them.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"amends.dev/amends/internal/mark"
@@ -38,30 +39,47 @@ func late(what string, limit time.Duration) error {
 	return fmt.Errorf("%w: no answer for %s while waiting for %s", ErrLate, limit, what)
 }
 
-// patience ends a context once nothing has arrived for as long as a phase may wait. A long answer that keeps arriving is
-// no wait: it takes the time that it takes.
+// patience ends a context once nothing has arrived for as long as a phase may wait, or up to a looks-th more. A long answer
+// that keeps arriving is no wait: it takes the time that it takes.
 type patience struct {
-	limit time.Duration
-	// alarm is nil where the clock cannot wake.
-	alarm  Alarm
+	limit  time.Duration
 	cancel context.CancelCauseFunc
+	// silent counts the looks since something arrived.
+	silent atomic.Int32
 
 	mu   sync.Mutex
 	what string // guarded by mu: what is waited for
+	// alarm is nil where the clock cannot wake, and at the end; guarded by mu.
+	alarm Alarm
 }
+
+// looks is how often it is looked, in the time that a phase may wait, whether something arrived: to put an alarm off at each
+// of a million rows would take longer than to compare them.
+const looks = 16
 
 // patient returns a context that the patience ends. The caller calls end.
 func (v *run) patient(ctx context.Context, what string) (context.Context, *patience) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p := &patience{limit: v.options.Timeout, cancel: cancel, what: what}
 	if clock, ok := v.deps.Clock.(Alarms); ok {
-		p.alarm = clock.AfterFunc(p.limit, func() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			cancel(late(p.what, p.limit))
-		})
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.alarm = clock.AfterFunc(p.limit/looks, p.look)
 	}
 	return ctx, p
+}
+
+// look ends the context where nothing has arrived for long enough.
+func (p *patience) look() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.alarm == nil:
+	case p.silent.Add(1) > looks:
+		p.cancel(late(p.what, p.limit))
+	default:
+		p.alarm.Reset(p.limit / looks)
+	}
 }
 
 // await says what is waited for from now on.
@@ -74,15 +92,18 @@ func (p *patience) await(what string) {
 
 // arrived says that something came.
 func (p *patience) arrived() {
-	if p.alarm != nil {
-		p.alarm.Reset(p.limit)
+	if p.silent.Load() > 0 {
+		p.silent.Store(0)
 	}
 }
 
 // end stops it.
 func (p *patience) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.alarm != nil {
 		p.alarm.Stop()
+		p.alarm = nil
 	}
 	p.cancel(nil)
 }

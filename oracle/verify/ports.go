@@ -136,6 +136,15 @@ type ViewSnapshot interface {
 	Statuses(ctx context.Context) iter.Seq2[projection.Status, error]
 }
 
+// Unordered is what a ViewSnapshot may offer beside its sorted sequences: the same facts as its database has them, which then
+// need not be sorted by name.
+type Unordered interface {
+	// AllBalances are the facts of Balances in any order; keys have the numbers of Spec.StockKeys.
+	AllBalances(ctx context.Context) iter.Seq2[compare.Fact, error]
+	// AllAlerts are the facts of Alerts in any order.
+	AllAlerts(ctx context.Context) iter.Seq2[compare.Fact, error]
+}
+
 // Internals are what a ViewSnapshot may show of a view's inside beside what users read (S7).
 type Internals interface {
 	// Keys are the stock keys that the view can name, sorted by the bytes of item, then location.
