@@ -28,7 +28,10 @@ const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
 	if os.Getenv(ctlVariable) != "" {
-		os.Exit(int(outputs.Main(root.Main, root.Process(), os.Args[1:])))
+		a := root.Process()
+		watch := outputs.Over(a.Stdout, os.Args[1:])
+		a.Stdout = watch
+		os.Exit(watch.Code(int(root.Main(a, os.Args[1:])), a.Stderr))
 	}
 	flag.Parse()
 	// Most of these tests wait for other processes most of the time.

@@ -25,7 +25,12 @@ import (
 // as processes of this test binary.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"amendsctl": func() { os.Exit(int(outputs.Main(Main, Process(), os.Args[1:]))) },
+		"amendsctl": func() {
+			a := Process()
+			watch := outputs.Over(a.Stdout, os.Args[1:])
+			a.Stdout = watch
+			os.Exit(watch.Code(int(Main(a, os.Args[1:])), a.Stderr))
+		},
 		"amendsctl-test": func() {
 			a := Process()
 			os.Exit(int(execute(a, os.Args[1:], append(verbs(a), group{"Fail:", failures(a)}))))

@@ -4,42 +4,40 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-
-	"amends.dev/amends/internal/cli/app"
-	"amends.dev/amends/internal/exit"
+	"slices"
 )
 
-// unlike is the exit code of a test's amendsctl whose answer is not as the schema says: no verb has it.
-const unlike = exit.Code(99)
+// Unlike is the exit code of a test's amendsctl whose answer is not as the schema says: no verb has it.
+const Unlike = 99
 
-// tee keeps what was written.
-type tee struct {
+// Watch is the stdout of an amendsctl that a test runs as a process.
+type Watch struct {
+	args []string
 	to   io.Writer
 	kept bytes.Buffer
 }
 
+// Over returns a stdout that passes everything on to another one. args are those after the program's name.
+func Over(to io.Writer, args []string) *Watch { return &Watch{args: args, to: to} }
+
 // Write implements io.Writer.
-func (t *tee) Write(p []byte) (int, error) {
-	n, err := t.to.Write(p)
-	t.kept.Write(p[:n])
+func (w *Watch) Write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	if AsJSON(w.args) {
+		w.kept.Write(p[:n])
+	}
 	return n, err
 }
 
-// Main runs amendsctl, and holds its JSON to the schema: where it is otherwise, the exit code is one that no test expects.
-func Main(main func(*app.App, []string) exit.Code, a *app.App, args []string) exit.Code {
-	if !AsJSON(args) {
-		return main(a, args)
+// Code returns the exit code of the process: the one it was to have, or Unlike, with a line on stderr. The answer of an
+// amendsctl that broke off, with code 70, 130 or 143, may be half of one.
+func (w *Watch) Code(code int, stderr io.Writer) int {
+	if slices.Contains([]int{70, 130, 143}, code) {
+		return code
 	}
-	watched := &tee{to: a.Stdout}
-	inner := *a
-	inner.Stdout = watched
-	code := main(&inner, args)
-	if code == exit.Internal || code == exit.Interrupted || code == exit.Terminated {
-		return code // what was written may be half of it
-	}
-	if err := Check(args, watched.kept.Bytes()); err != nil {
-		_, _ = fmt.Fprintln(a.Stderr, err)
-		return unlike
+	if err := Check(w.args, w.kept.Bytes()); err != nil {
+		_, _ = fmt.Fprintln(stderr, err)
+		return Unlike
 	}
 	return code
 }
