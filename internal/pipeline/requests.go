@@ -16,8 +16,10 @@ const requestInterval = time.Second
 // requests are what people asked the stages of a namespace to try again (R36), as far as this process has seen them.
 type requests struct {
 	pool *postgres.Pool
-	seen map[postgres.ResumeTarget]int64
-	log  *slog.Logger
+	// stalls is told every time what stands still.
+	stalls *stalls
+	seen   map[postgres.ResumeTarget]int64
+	log    *slog.Logger
 }
 
 // watchRequests notes which requests there are already: those are of earlier processes.
@@ -26,13 +28,14 @@ func (p *Pipeline) watchRequests(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.requests = &requests{pool: pool, log: p.options.Log}
+	log := p.options.Log
+	p.requests = &requests{pool: pool, log: log, stalls: &stalls{pool: pool, process: p.options.Holder, log: log}}
 	p.requests.seen, err = postgres.ResumeRequests(ctx, pool)
 	return err
 }
 
-// follow passes requests on to the stages until ctx ends; the channel is closed then. What cannot be read now is read the
-// next time: the stages themselves show that the database is away.
+// follow passes requests on to the stages, and records what stands still, until ctx ends; the channel is closed then. What
+// cannot be read now is read the next time: the stages themselves show that the database is away.
 func (r *requests) follow(ctx context.Context, runner *run.Runner) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -42,9 +45,11 @@ func (r *requests) follow(ctx context.Context, runner *run.Runner) <-chan struct
 		for {
 			select {
 			case <-ctx.Done():
+				r.stalls.end(ctx)
 				return
 			case <-ticker.C:
 				r.pass(ctx, runner)
+				r.stalls.record(ctx, runner.Status())
 			}
 		}
 	}()

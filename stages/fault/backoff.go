@@ -26,6 +26,8 @@ type Stall struct {
 	Attempts int `json:"attempts"`
 	// NextTry is when the component tries again; zero where it never does so by itself.
 	NextTry time.Time `json:"nextTry,omitzero"`
+	// Process names who said so, where a status was put together elsewhere.
+	Process string `json:"process,omitempty"`
 }
 
 // Failed returns the state after one more failure at now; previous is nil after a success. random returns a number in

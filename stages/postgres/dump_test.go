@@ -56,3 +56,5 @@ func all[T any](t *testing.T, pool *pgxpool.Pool, scan func(pgx.Rows, *T) error,
 	}
 	return rows
 }
+
+func scanCount(r pgx.Rows, n *int64) error { return r.Scan(n) }

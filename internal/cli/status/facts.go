@@ -21,6 +21,8 @@ type Facts struct {
 	// Source and Output are the durable states of all partitions, by number.
 	Source []postgres.SourceReport
 	Lease  postgres.LeaseReport
+	// Stalls are what processes say that run the stages.
+	Stalls []postgres.Stall
 	Output []postgres.OutputReport
 	// Writer is the writer lease of the source topic, the zero row where nobody ever held it.
 	Writer postgres.WriterLeaseRow
@@ -106,7 +108,23 @@ func Build(f Facts) Document {
 		s := run.Status{Stage: view.Stage, Partition: p.Partition, Frontier: p.Next, Stall: stopped(p.Stop)}
 		d.Stages = append(d.Stages, f.OutputTopic.complete(s, f.Now))
 	}
+	for i := range d.Stages {
+		if d.Stages[i].Stall == nil {
+			d.Stages[i].Stall = f.reported(d.Stages[i])
+		}
+	}
 	return d
+}
+
+// reported is why a process that runs the stage says that a partition stands still, nil where none does. Where the partition
+// is further on than it was then, somebody else works on it.
+func (f Facts) reported(at run.Status) *fault.Stall {
+	for _, s := range f.Stalls {
+		if s.Stage == at.Stage && s.Partition == at.Partition && s.Frontier >= at.Frontier {
+			return &fault.Stall{Reason: s.Reason, Since: s.Since.UTC(), Attempts: s.Attempts, NextTry: s.NextTry.UTC(), Process: s.Process}
+		}
+	}
+	return nil
 }
 
 // complete adds the end of the partition, and a topic that is no longer the recorded one, to what a reader of it shows.

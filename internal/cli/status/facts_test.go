@@ -113,6 +113,32 @@ func TestR36StopsAreVisible(t *testing.T) {
 	}
 }
 
+// TestR36ReportedStall: what a live process says of its stage is shown with its name, where nothing durable says more, and
+// where nobody else has gone on.
+func TestR36ReportedStall(t *testing.T) {
+	stall := func(frontier int64) Facts {
+		f := healthy()
+		f.Stalls = []postgres.Stall{{
+			Stage: "worker", Process: "host/1", Reason: "connection refused", Since: now.Add(-time.Minute), Attempts: 12,
+			NextTry: now.Add(time.Second), Frontier: frontier,
+		}}
+		return f
+	}
+	const said = "stalled since 2026-11-30T11:59:00Z: connection refused, says process host/1\n"
+	text, asJSON := rendered(t, stall(90))
+	if strings.Count(text, said) != 1 || !strings.Contains(asJSON, `"stall":{"reason":"connection refused","since":"2026-11-30T11:59:00Z","attempts":12,"nextTry":"2026-11-30T12:00:01Z","process":"host/1"}`) {
+		t.Errorf("%s%s", text, asJSON)
+	}
+	if text, _ = rendered(t, stall(89)); strings.Contains(text, "stalled") {
+		t.Errorf("another owner went on:\n%s", text)
+	}
+	f := stall(90)
+	f.Source[0].WorkerStop = &postgres.StopReport{Reason: "arithmetic_overflow", Offset: 90, At: now}
+	if text, _ = rendered(t, f); strings.Contains(text, "connection refused") || !strings.Contains(text, "stopped since") {
+		t.Errorf("a stop for good says more:\n%s", text)
+	}
+}
+
 // TestNobodyPublishes: an expired lease names no owner.
 func TestNobodyPublishes(t *testing.T) {
 	facts := healthy()

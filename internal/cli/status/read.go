@@ -68,6 +68,9 @@ func (f *Facts) readState(ctx context.Context, url, schema string) error {
 	if f.Source, f.Lease, err = postgres.ReadSourceReport(ctx, pool); err != nil {
 		return err
 	}
+	if f.Stalls, err = postgres.ReadStalls(ctx, pool); err != nil {
+		return err
+	}
 	if f.Requests, err = postgres.ReadRequestReport(ctx, pool); err != nil {
 		return err
 	}

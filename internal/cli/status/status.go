@@ -1,8 +1,8 @@
 // Package status is `amendsctl status`: how far every stage of an applied namespace has come, who owns what, and why
 // something stands still (design section 6).
 //
-// It reads what is durable and asks the broker; it needs no running stage. The backoff of a stage that is up and cannot
-// reach something is known to its own process only.
+// It reads what is durable and asks the broker; it needs no running stage. Why a stage that is up does not move is durable
+// too: its process records it every second, unless it is the database itself that is away.
 package status
 
 import (

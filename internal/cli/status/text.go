@@ -114,5 +114,9 @@ func why(stall *fault.Stall) string {
 	if !stall.Since.IsZero() {
 		text += " since " + stall.Since.UTC().Format(time.RFC3339)
 	}
-	return text + ": " + stall.Reason
+	text += ": " + stall.Reason
+	if stall.Process != "" {
+		text += ", says process " + stall.Process
+	}
+	return text
 }

@@ -126,6 +126,23 @@ CREATE TABLE resume_request (
     PRIMARY KEY (stage, partition)
 );
 
+-- Why a partition does not move, as the process that runs its stage last said (S9, R36). No stage reads it: it is for
+-- people. It says nothing about data: stops for good are in the rows of their stages. What was not said again for a while is
+-- of a process that is gone.
+CREATE TABLE stall (
+    stage               text NOT NULL,
+    partition           integer NOT NULL,
+    process             text NOT NULL,
+    reason              text NOT NULL,
+    since               timestamptz NOT NULL,
+    attempts            integer NOT NULL,             -- failures in a row
+    next_try            timestamptz,                  -- null where it does not try by itself
+    -- Where the stage stood when the stall began: whoever is past it goes on.
+    frontier            bigint NOT NULL,
+    reported_at         timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (stage, partition, process)
+) WITH (fillfactor = 50);
+
 -- Broker receipts of a run of envelopes: per envelope output partition and offset, packed (R19).
 CREATE TABLE receipt (
     partition           integer NOT NULL,

@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"amends.dev/amends/stages/postgres"
+	"amends.dev/amends/stages/run"
+)
+
+// farewell bounds the last word of a process that ends.
+const farewell = 2 * time.Second
+
+// stalls records why partitions of this process stand still, so that a status asked for elsewhere can say it (R36). While the
+// database is away nothing can be recorded, and nobody can ask.
+type stalls struct {
+	pool    *postgres.Pool
+	process string
+	// recorded says that there may be rows of this process.
+	recorded bool
+	log      *slog.Logger
+}
+
+// record makes the recorded stalls those of a status.
+func (s *stalls) record(ctx context.Context, status []run.Status) {
+	now := standing(status)
+	if len(now) == 0 && !s.recorded {
+		return
+	}
+	s.recorded = true // also where the answer is lost
+	if err := postgres.ReportStalls(ctx, s.pool, s.process, now); err != nil {
+		s.log.Debug("stalls not recorded", "error", err)
+		return
+	}
+	s.recorded = len(now) > 0
+}
+
+// end removes what is recorded: a process that is gone stands nowhere.
+func (s *stalls) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	s.record(ctx, nil)
+}
+
+// standing are the stalls of a status, one for each partition of a stage.
+func standing(status []run.Status) []postgres.Stall {
+	var all []postgres.Stall
+	seen := map[postgres.ResumeTarget]bool{}
+	for _, st := range status {
+		at := postgres.ResumeTarget{Stage: st.Stage, Partition: st.Partition}
+		if st.Stall == nil || seen[at] {
+			continue
+		}
+		seen[at] = true
+		all = append(all, postgres.Stall{
+			Stage: st.Stage, Partition: st.Partition, Reason: st.Stall.Reason, Since: st.Stall.Since, Attempts: st.Stall.Attempts,
+			NextTry: st.Stall.NextTry, Frontier: st.Frontier,
+		})
+	}
+	return all
+}
