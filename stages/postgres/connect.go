@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
 	"time"
@@ -60,6 +61,7 @@ func Connect(ctx context.Context, opts Options) (*pgxpool.Pool, error) {
 	params["timezone"] = "UTC"
 	params["datestyle"] = "ISO, YMD"
 	params["idle_in_transaction_session_timeout"] = millis(orDefault(opts.IdleInTransaction, DefaultIdleInTransaction))
+	maps.Copy(params, plans)
 	params["tcp_user_timeout"] = millis(user)
 	params["tcp_keepalives_idle"] = strconv.Itoa(max(1, int(user/(2*time.Second))))
 	params["tcp_keepalives_interval"] = "5"
@@ -103,6 +105,12 @@ func probe(ctx context.Context, pool *pgxpool.Pool) error {
 		return fmt.Errorf("%w, it has %s", ErrEncoding, encoding)
 	}
 }
+
+// plans leave the planner no choice but the indexes, by nested loops. All that the stages look for is named by its key; but
+// their statements are planned once for a connection, while the tables are empty or were never analyzed, and a plan that is
+// best for an empty table reads all of a large one for every unit of work, until somebody analyzes it. A plan without an
+// index is then priced so high that it would be compiled, for longer than it runs.
+var plans = map[string]string{"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off"}
 
 // querier is what pools, connections and transactions have in common.
 type querier interface {

@@ -85,7 +85,9 @@ func countRows(ctx context.Context, pool *Pool, table string) (rows int64, err e
 		return 0, err
 	}
 	defer rollback(ctx, tx)
-	if _, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true)`, millis(countTimeout)); err != nil {
+	// All rows are wanted: here reading the table is best.
+	const sql = `SELECT set_config('statement_timeout', $1, true), set_config('enable_seqscan', 'on', true)`
+	if _, err := tx.Exec(ctx, sql, millis(countTimeout)); err != nil {
 		return 0, err
 	}
 	err = tx.QueryRow(ctx, `SELECT count(*) FROM `+quote(table)).Scan(&rows)
