@@ -1,10 +1,11 @@
 package synthetic
 
 import (
-	"cmp"
+	"context"
 	"fmt"
+	"iter"
 	"math"
-	"slices"
+	"math/bits"
 
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/decode"
@@ -38,13 +39,18 @@ type History struct {
 	Namespace *manifests.Namespace
 	config    Config
 	parts     []share
+	names     []names // by key
+	items     int     // the number of different ones
+	locations int
 }
+
+// names are the numbers of a key's item and location, each counted by itself.
+type names struct{ item, location int32 }
 
 // share is the part of one partition.
 type share struct {
-	keys   []int32  // by rank, the busiest first
-	weight []uint64 // running sums of the keys' shares
-	rows   int64
+	urn  *urn // of its keys, by their shares
+	rows int64
 }
 
 // New plans a history. The error says which value is out of range.
@@ -59,8 +65,8 @@ func New(c Config) (*History, error) {
 		c.Partitions = 8
 	}
 	switch {
-	case c.Rows < 1 || c.Rows > 1<<40:
-		return nil, fmt.Errorf("%d rows, want 1 to 2^40", c.Rows)
+	case c.Rows < 1 || c.Rows > 1<<39:
+		return nil, fmt.Errorf("%d rows, want 1 to 2^39", c.Rows)
 	case c.Keys < 1 || c.Keys > 1<<26:
 		return nil, fmt.Errorf("%d keys, want 1 to 2^26", c.Keys)
 	case c.Days < 1 || c.Days > 80_000:
@@ -73,8 +79,27 @@ func New(c Config) (*History, error) {
 		return nil, err
 	}
 	h := &History{Namespace: ns, config: c}
+	h.number()
 	h.divide()
 	return h, nil
+}
+
+// number numbers items and locations.
+func (h *History) number() {
+	items, places := map[string]int32{}, map[string]int32{}
+	of := func(all map[string]int32, text string) int32 {
+		n, ok := all[text]
+		if !ok {
+			n = int32(len(all))
+			all[text] = n
+		}
+		return n
+	}
+	for i := range h.Namespace.Spec.StockKeys {
+		k := &h.Namespace.Spec.StockKeys[i]
+		h.names = append(h.names, names{of(items, k.Item), of(places, k.Location)})
+	}
+	h.items, h.locations = len(items), len(places)
 }
 
 // namespace makes the keys: eight locations for each item, out of fifty.
@@ -84,7 +109,7 @@ func namespace(c *Config) (*manifests.Namespace, error) {
 		Source:       manifests.Source{Topic: "synthetic.transactions", Partitions: c.Partitions},
 		Output:       manifests.Output{Topic: "synthetic.outputs", Partitions: c.Partitions},
 	}
-	r := random{state: c.Seed ^ 0x5EED}
+	r := newRandom(c.Seed, 1<<32)
 	for k := range c.Keys {
 		item := k / 8
 		spec.StockKeys = append(spec.StockKeys, manifests.StockKey{
@@ -99,55 +124,49 @@ func namespace(c *Config) (*manifests.Namespace, error) {
 func (h *History) divide() {
 	keys := h.Namespace.Spec.StockKeys
 	rank := make([]int32, len(keys))
-	r := random{state: h.config.Seed ^ 0xA11}
+	r := newRandom(h.config.Seed, 1<<33)
 	for i := range rank {
 		j := r.below(uint64(i) + 1)
 		rank[i], rank[j] = rank[j], int32(i)
 	}
-	h.parts = make([]share, h.config.Partitions)
 	order := make([]int32, len(keys))
 	for k, at := range rank {
 		order[at] = int32(k)
 	}
+	parts := make([]struct {
+		keys    []int32
+		weights []uint64
+	}, h.config.Partitions)
 	for at, k := range order {
-		p := &h.parts[decode.Partition(decode.BrokerKey(keys[k].Item, keys[k].Location), h.config.Partitions)]
+		p := &parts[decode.Partition(decode.BrokerKey(keys[k].Item, keys[k].Location), h.config.Partitions)]
 		weight := uint64(math.Pow(float64(at)+20, -float64(h.config.Skew)/100)*(1<<32)) + 1
-		if n := len(p.weight); n > 0 {
-			weight += p.weight[n-1]
-		}
-		p.keys, p.weight = append(p.keys, k), append(p.weight, weight)
+		p.keys, p.weights = append(p.keys, k), append(p.weights, weight)
+	}
+	h.parts = make([]share, len(parts))
+	for i := range parts {
+		h.parts[i].urn = newUrn(parts[i].keys, parts[i].weights)
 	}
 	h.allot()
 }
 
-// allot divides the rows by weight, exactly.
+// allot divides the rows by weight, exactly; the largest partition gets what rounding leaves.
 func (h *History) allot() {
 	var total uint64
 	for i := range h.parts {
-		total += h.parts[i].total()
+		total += h.parts[i].urn.total
 	}
-	left := h.config.Rows
+	left, largest := h.config.Rows, &h.parts[0]
 	for i := range h.parts {
 		p := &h.parts[i]
-		p.rows = int64(float64(h.config.Rows) * (float64(p.total()) / float64(total)))
-		p.rows = min(p.rows, left)
+		high, low := bits.Mul64(uint64(h.config.Rows), p.urn.total)
+		rows, _ := bits.Div64(high, low, total)
+		p.rows = int64(rows)
 		left -= p.rows
-	}
-	largest := slices.MaxFunc(h.parts, func(a, b share) int { return cmp.Compare(a.total(), b.total()) })
-	for i := range h.parts {
-		if h.parts[i].total() == largest.total() {
-			h.parts[i].rows += left
-			break
+		if p.urn.total > largest.urn.total {
+			largest = p
 		}
 	}
-}
-
-// total is the weight of all keys.
-func (s *share) total() uint64 {
-	if len(s.weight) == 0 {
-		return 0
-	}
-	return s.weight[len(s.weight)-1]
+	largest.rows += left
 }
 
 // Rows is the number of records of each partition.
@@ -159,34 +178,30 @@ func (h *History) Rows() []int64 {
 	return rows
 }
 
-// random is splitmix64: a sequence is a function of its seed on every machine.
-type random struct{ state uint64 }
+// Write writes the history as a new snapshot. The bytes of its files depend on the Config alone.
+func (h *History) Write(dir string) error { return h.WriteContext(context.Background(), dir, nil) }
 
-// next returns 64 random bits.
-func (r *random) next() uint64 {
-	r.state += 0x9E3779B97F4A7C15
-	x := r.state
-	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
-	x = (x ^ x>>27) * 0x94D049BB133111EB
-	return x ^ x>>31
-}
-
-// below returns a number below n.
-func (r *random) below(n uint64) uint64 {
-	if n < 1<<32 {
-		return r.next() >> 32 * n >> 32
-	}
-	return r.next() % n
-}
-
-// Write writes the history as a new snapshot.
-func (h *History) Write(dir string) error {
+// WriteContext is Write that publishes nothing after the end of the context. Where seen is not nil it is called with the
+// number of records of each run that was written, from several goroutines.
+func (h *History) WriteContext(ctx context.Context, dir string, seen func(rows int)) error {
 	ends := h.Rows()
-	return snapshot.WriteBulk(dir, h.Namespace, snapshot.Meta{
+	meta := snapshot.Meta{
 		Namespace: h.Namespace.Name, NamespaceDigest: h.Namespace.NamespaceDigest(),
 		BusinessDigest: h.Namespace.BusinessDigest(TopicID), TopicID: TopicID, Starts: make([]int64, len(ends)), Ends: ends,
 		Isolation: snapshot.ReadCommitted,
-	}, h.config.Raw, h.Partition)
+	}
+	return snapshot.WriteBulk(ctx, dir, h.Namespace, meta, h.config.Raw, func(p int32) iter.Seq[*snapshot.Bulk] {
+		return func(yield func(*snapshot.Bulk) bool) {
+			for run := range h.Partition(p) {
+				if !yield(run) {
+					return
+				}
+				if seen != nil {
+					seen(run.Rows)
+				}
+			}
+		}
+	})
 }
 
 // TopicID is the topic ID that synthetic histories claim to come from.

@@ -1,9 +1,12 @@
 package synthetic_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
+	"errors"
+	"maps"
 	"path/filepath"
+	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,10 +18,10 @@ import (
 	"amends.dev/amends/vectorized/snapshot"
 )
 
-// TestRawAndTypedAgree computes a synthetic history from its typed columns, from its raw records, and row by row: each
-// record was rendered as it was told, and none is rejected.
-func TestRawAndTypedAgree(t *testing.T) {
-	h, err := synthetic.New(synthetic.Config{Rows: 20_000, Keys: 200, Skew: 110, Partitions: 3, Raw: true})
+// written writes a history and opens it.
+func written(t *testing.T, c synthetic.Config) (*synthetic.History, *snapshot.Snapshot) {
+	t.Helper()
+	h, err := synthetic.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,6 +33,13 @@ func TestRawAndTypedAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return h, s
+}
+
+// TestRawAndTypedAgree computes a synthetic history from its typed columns, from its raw records, and row by row: each
+// record was rendered as it was told, and rejected where it was spoiled.
+func TestRawAndTypedAgree(t *testing.T) {
+	h, s := written(t, synthetic.Config{Rows: 40_000, Keys: 200, Skew: 110, Partitions: 3, Raw: true})
 	typed, err := arrow.Engine{}.ComputeColumns(t.Context(), h.Namespace, s.Typed(), arrow.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -53,40 +63,93 @@ func TestRawAndTypedAgree(t *testing.T) {
 		t.Errorf("raw:\n%s", diff)
 	}
 	sum := typed.Checksum()
-	if sum.Records != 20_000 || sum.Duplicates == 0 || sum.LowerConflicts == 0 || sum.Alerts == 0 || len(judged.Rejections) > 0 {
+	rejected := int64(len(judged.Rejections))
+	if sum.Records+rejected != 40_000 || rejected == 0 || sum.Duplicates == 0 || sum.LowerConflicts == 0 || sum.Alerts == 0 {
 		t.Errorf("a history of another shape: %+v, %d rejections", sum, len(judged.Rejections))
 	}
 }
 
-// TestSameSeedSameFiles writes one history twice: every file has the same digest. Another seed makes another history.
-func TestSameSeedSameFiles(t *testing.T) {
-	digest := func(c synthetic.Config) string {
-		h, err := synthetic.New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir := filepath.Join(t.TempDir(), "set")
-		if err := h.Write(dir); err != nil {
-			t.Fatal(err)
-		}
-		s, err := snapshot.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := sha256.New()
-		for _, f := range s.Files() {
-			sum.Write([]byte(f.SHA256))
-		}
-		return hex.EncodeToString(sum.Sum(nil))
+// digests are those of the files of a history, by name.
+func digests(t *testing.T, c synthetic.Config) map[string]string {
+	t.Helper()
+	_, s := written(t, c)
+	all := map[string]string{}
+	for _, f := range s.Files() {
+		all[f.Name] = f.SHA256
 	}
-	c := synthetic.Config{Rows: 5_000, Keys: 50, Skew: 110, Raw: true}
-	first := digest(c)
-	if second := digest(c); second != first {
+	return all
+}
+
+// TestSameSeedSameFiles writes one history on one processor and on several, with raw files and without: every file has the
+// same digest. Another seed makes another history.
+func TestSameSeedSameFiles(t *testing.T) {
+	c := synthetic.Config{Rows: 50_000, Keys: 50, Skew: 110, Raw: true}
+	first := digests(t, c)
+	before := runtime.GOMAXPROCS(1)
+	one := digests(t, c)
+	runtime.GOMAXPROCS(8)
+	many := digests(t, c)
+	runtime.GOMAXPROCS(before)
+	if !maps.Equal(first, one) || !maps.Equal(first, many) {
 		t.Error("the same seed made another history")
 	}
+	c.Raw = false
+	typed := digests(t, c)
+	if len(typed) == 0 || len(typed)*2 != len(first) {
+		t.Errorf("%d typed files, %d in all", len(typed), len(first))
+	}
+	for name, sum := range typed {
+		if first[name] != sum {
+			t.Errorf("%s: another file without raw ones", name)
+		}
+	}
 	c.Seed = 1
-	if other := digest(c); other == first {
-		t.Error("another seed made the same history")
+	for name, sum := range digests(t, c) {
+		if typed[name] == sum {
+			t.Errorf("%s: another seed made the same file", name)
+		}
+	}
+}
+
+// TestMix counts what a history has of everything: the shares stay what they are, because figures rest on them.
+func TestMix(t *testing.T) {
+	h, s := written(t, synthetic.Config{Rows: 300_000, Keys: 800, Skew: 110})
+	r, err := arrow.Engine{}.ComputeColumns(t.Context(), h.Namespace, s.Typed(), arrow.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := r.Checksum()
+	near := func(what string, got int64, share float64) {
+		if want := share * 300_000; float64(got) < want*0.8 || float64(got) > want*1.2 {
+			t.Errorf("%d %s, want about %.0f", got, what, want)
+		}
+	}
+	near("identities", sum.Identities, 0.7213)
+	near("duplicates", sum.Duplicates, 0.03)
+	near("conflicts at lower revisions", sum.LowerConflicts, 0.003)
+	near("rejections", r.Records-sum.Records, 0.0002)
+	if sum.HighConflicts == 0 || sum.BlockedKeys == 0 || sum.BlockedKeys > 100 || sum.StatusKeys != 800 || sum.Alerts == 0 {
+		t.Errorf("a history of another shape: %+v", sum)
+	}
+}
+
+// TestCancelled ends the context at the first run: nothing is published.
+func TestCancelled(t *testing.T) {
+	h, err := synthetic.New(synthetic.Config{Rows: 300_000, Keys: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	dir := filepath.Join(t.TempDir(), "set")
+	if err := h.WriteContext(ctx, dir, func(int) { cancel() }); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := snapshot.Open(dir); !errors.Is(err, snapshot.ErrNone) {
+		t.Errorf("published: %v", err)
+	}
+	var rows atomic.Int64
+	if err := h.WriteContext(t.Context(), dir, func(n int) { rows.Add(int64(n)) }); err != nil || rows.Load() != 300_000 {
+		t.Errorf("a second try: %d rows seen, %v", rows.Load(), err)
 	}
 }
 

@@ -1,10 +1,15 @@
 package snapshot
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -22,15 +27,16 @@ type Bulk struct {
 	Raw vectorized.RawColumns
 }
 
-// WriteBulk writes a new set from columns: a generated history, with raw files or without. Partitions are written
-// at the same time; next yields the runs of one partition, each with the offsets that follow, and is called by one
-// goroutine for each partition. The folder must not be there, or be empty.
-func WriteBulk(dir string, ns *manifests.Namespace, meta Meta, raw bool, next func(partition int32) iter.Seq[*Bulk]) error {
+// WriteBulk writes a new set from columns: a generated history, with raw files or without. As many partitions as there are
+// processors are written at the same time, each by one goroutine, the one with the most offsets first; next yields the
+// runs of one partition, each with the offsets that follow. The folder must not be there, or be empty. After the end of the
+// context nothing is published.
+func WriteBulk(ctx context.Context, dir string, ns *manifests.Namespace, meta Meta, raw bool, next func(partition int32) iter.Seq[*Bulk]) error {
 	w, err := create(disk{}, standard, dir, ns, meta)
 	if err != nil {
 		return err
 	}
-	if err := w.bulk(raw, next); err != nil {
+	if err := w.bulk(ctx, raw, next); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", dir, err), w.Abort())
 	}
 	return w.Close()
@@ -39,20 +45,38 @@ func WriteBulk(dir string, ns *manifests.Namespace, meta Meta, raw bool, next fu
 // errNotNew says that a folder holds a set already.
 var errNotNew = errors.New("it holds a snapshot or the beginning of one")
 
+// offsets is the number of offsets of a partition.
+func (m *Meta) offsets(p int32) int64 { return m.Ends[p] - m.Starts[p] }
+
+// bulkPartition writes a partition, or nothing.
+func (w *Writer) bulkPartition(ctx context.Context, p int32, runs iter.Seq[*Bulk]) ([]File, error) {
+	b := bulkWriter{w: w, partition: p}
+	files, err := b.write(ctx, runs)
+	if err != nil && b.pair != nil {
+		err = errors.Join(err, b.pair.discard(w.storage))
+	}
+	return files, err
+}
+
 // bulk writes all partitions.
-func (w *Writer) bulk(raw bool, next func(partition int32) iter.Seq[*Bulk]) error {
+func (w *Writer) bulk(ctx context.Context, raw bool, next func(partition int32) iter.Seq[*Bulk]) error {
 	if w.folder == w.dir || len(w.index.Files) > 0 {
 		return errNotNew
 	}
 	w.index.Raw = raw
+	order := make([]int32, len(w.next))
+	for p := range order {
+		order[p] = int32(p)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(w.index.offsets(b), w.index.offsets(a)) })
 	files, errs := make([][]File, len(w.next)), make([]error, len(w.next))
+	var at atomic.Int32
 	var all sync.WaitGroup
-	for p := range w.next {
+	for range min(runtime.GOMAXPROCS(0), len(order)) {
 		all.Go(func() {
-			b := bulkWriter{w: w, partition: int32(p)}
-			files[p], errs[p] = b.write(next(int32(p)))
-			if errs[p] != nil && b.pair != nil {
-				errs[p] = errors.Join(errs[p], b.pair.discard(w.storage))
+			for n := at.Add(1) - 1; int(n) < len(order); n = at.Add(1) - 1 {
+				p := order[n]
+				files[p], errs[p] = w.bulkPartition(ctx, p, next(p))
 			}
 		})
 	}
@@ -74,8 +98,11 @@ type bulkWriter struct {
 }
 
 // write writes all runs, each as a row group.
-func (b *bulkWriter) write(runs iter.Seq[*Bulk]) ([]File, error) {
+func (b *bulkWriter) write(ctx context.Context, runs iter.Seq[*Bulk]) ([]File, error) {
 	for run := range runs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if run.Rows == 0 {
 			continue
 		}

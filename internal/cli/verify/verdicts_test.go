@@ -148,7 +148,7 @@ func TestR22FromExportedSnapshot(t *testing.T) {
 		Starts: []int64{0, 0}, Ends: []int64{0, 0}, Isolation: snapshot.ReadCommitted,
 	}
 	dir = filepath.Join(dir, "typed")
-	if err := snapshot.WriteBulk(dir, p.ns, meta, false, none); err != nil {
+	if err := snapshot.WriteBulk(t.Context(), dir, p.ns, meta, false, none); err != nil {
 		t.Fatal(err)
 	}
 	verify(exit.Usage, "the snapshot has typed files only")
