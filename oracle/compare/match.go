@@ -9,7 +9,7 @@ import (
 
 // MatchBalances is Balances for a view that is read in any order, which spares its database the sorting of it. The oracle's
 // side is sorted as there; keys are the configured ones, sorted by bytes, by whose numbers the view's facts name theirs.
-// It needs 12 bytes and a bit for each of the oracle's facts. Errors wrap ErrUnordered or ErrForeign where the oracle's are
+// It needs 16 to 24 bytes and a bit for each of the oracle's facts. Errors wrap ErrUnordered or ErrForeign where the oracle's are
 // broken.
 func (c *Collector) MatchBalances(keys []Key, oracle []projection.Balance, view iter.Seq2[Fact, error]) error {
 	s, err := newSheet(FamilyBalance, keys, len(oracle), balances(oracle))
@@ -60,7 +60,7 @@ func (c *Collector) match(s *sheet, view iter.Seq2[Fact, error]) error {
 	}
 	s.unmet(func(key int32, at int) {
 		if !m.uncertified[key] {
-			m.differ(&Fact{Key: key, Day: s.day[at]}, s.value(at), nil)
+			m.differ(&Fact{Key: key, Day: s.facts[at].day}, s.value(at), nil)
 		}
 	})
 	m.list()

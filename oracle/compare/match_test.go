@@ -102,6 +102,28 @@ func shuffled(t *rapid.T, view []projection.Alert) iter.Seq2[Fact, error] {
 	return Slice(facts)
 }
 
+// TestSearch: a day is found among any others, and where it is absent the place of the next.
+func TestSearch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		days := rapid.SliceOfNDistinct(rapid.Int32Range(-40, 40), 1, 40, rapid.ID[int32]).Draw(t, "days")
+		if rapid.Bool().Draw(t, "far") {
+			days = append(days, BeginningOfTime, EndOfTime)
+		}
+		slices.Sort(days)
+		before := rapid.IntRange(0, 2).Draw(t, "before") // facts of another key
+		s := &sheet{facts: make([]dayClose, before)}
+		for _, d := range days {
+			s.facts = append(s.facts, dayClose{day: d})
+		}
+		p := &place{from: before, to: len(s.facts), first: days[0], last: days[len(days)-1]}
+		day := rapid.Int32Range(days[0], days[len(days)-1]).Draw(t, "day")
+		want, _ := slices.BinarySearch(days, day)
+		if got := s.search(p, day) - before; got != want {
+			t.Fatalf("%d in %v: place %d, want %d", day, days, got, want)
+		}
+	})
+}
+
 // TestMatchListsTheFirst: of many differences those are listed that come first in order, whatever order they were found in.
 func TestMatchListsTheFirst(t *testing.T) {
 	const n, limit = 5000, 3
@@ -131,6 +153,7 @@ func TestMatchOfBrokenSides(t *testing.T) {
 		want   error
 	}{
 		"days":           {[]projection.Balance{history()[1], history()[0]}, ErrUnordered},
+		"a day twice":    {[]projection.Balance{history()[0], history()[0]}, ErrUnordered},
 		"keys":           {[]projection.Balance{history()[2], history()[0]}, ErrUnordered},
 		"not configured": {[]projection.Balance{balance("e", "2026-01-01", 1)}, ErrForeign},
 		"no day":         {[]projection.Balance{balance("a", "2026-13-01", 1)}, ErrForeign},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"math/bits"
-	"sort"
 
 	"amends.dev/amends/oracle/projection"
 )
@@ -17,17 +16,31 @@ var ErrForeign = errors.New("not a fact of this namespace")
 type sheet struct {
 	family Family
 	keys   []Key
-	// from is where the facts of each key begin, and at the end their number.
-	from             []int
-	day              []int32
-	close, threshold []int64 // threshold is empty for balances
+	// places say where the facts of each key are, up to the last one that has some.
+	places []place
+	// facts are the days and closes, side by side because they are looked at together; threshold is empty for balances.
+	facts     []dayClose
+	threshold []int64
 	// met has a bit for each fact.
 	met []uint64
 }
 
+// dayClose is a fact but for its key and threshold.
+type dayClose struct {
+	close int64
+	day   int32
+}
+
+// place is where the facts of one key are, and their first and last day: of few keys these are at hand where the facts are
+// not.
+type place struct {
+	from, to    int
+	first, last int32
+}
+
 // newSheet reads a sorted sequence of n facts.
 func newSheet(family Family, keys []Key, n int, facts iter.Seq[oracleFact]) (*sheet, error) {
-	s := &sheet{family: family, keys: keys, from: make([]int, 1, len(keys)+1), day: make([]int32, 0, n), close: make([]int64, 0, n), met: make([]uint64, (n+63)/64)}
+	s := &sheet{family: family, keys: keys, places: make([]place, 0, len(keys)), facts: make([]dayClose, 0, n), met: make([]uint64, (n+63)/64)}
 	if family == FamilyAlert {
 		s.threshold = make([]int64, 0, n)
 	}
@@ -36,7 +49,7 @@ func newSheet(family Family, keys []Key, n int, facts iter.Seq[oracleFact]) (*sh
 			return nil, err
 		}
 	}
-	s.advance(len(keys))
+	s.advance(len(keys) - 1)
 	return s, nil
 }
 
@@ -70,9 +83,9 @@ func alerts(of []projection.Alert) iter.Seq[oracleFact] {
 	}
 }
 
-// append adds the next fact, which must not come before the last one.
+// append adds the next fact, which must come after the last one.
 func (s *sheet) append(f *oracleFact) error {
-	key := len(s.from) - 1 // that of the last fact
+	key := max(0, len(s.places)-1) // that of the last fact
 	for key < len(s.keys) && (s.keys[key].Item != f.item || s.keys[key].Location != f.location) {
 		key++
 	}
@@ -81,48 +94,75 @@ func (s *sheet) append(f *oracleFact) error {
 		return s.refuse(f)
 	}
 	s.advance(key)
-	if n := len(s.day); n > s.from[key] && day < s.day[n-1] {
-		return fmt.Errorf("%w: oracle %s/%s %s comes after %s", ErrUnordered, f.item, f.location, f.day, dayText(s.day[n-1]))
+	p := &s.places[key]
+	if p.from == p.to {
+		p.first = day
+	} else if day <= p.last {
+		return fmt.Errorf("%w: oracle %s/%s %s comes after %s", ErrUnordered, f.item, f.location, f.day, dayText(p.last))
 	}
-	s.day, s.close = append(s.day, day), append(s.close, f.close)
+	p.last, p.to = day, p.to+1
+	s.facts = append(s.facts, dayClose{f.close, day})
 	if s.family == FamilyAlert {
 		s.threshold = append(s.threshold, f.threshold)
 	}
 	return nil
 }
 
-// advance says that the next facts are of a key, or, by the number of keys, that there are no more.
+// advance says that the next facts are of a key.
 func (s *sheet) advance(key int) {
-	for len(s.from) <= key {
-		s.from = append(s.from, len(s.day))
+	for n := len(s.facts); len(s.places) <= key; {
+		s.places = append(s.places, place{from: n, to: n})
 	}
 }
 
 // refuse says what is wrong with a fact that has no place behind the last one.
 func (s *sheet) refuse(f *oracleFact) error {
 	for key := range s.keys {
-		if s.keys[key] == (Key{f.item, f.location}) && key < len(s.from)-1 {
-			return fmt.Errorf("%w: oracle %s/%s %s comes after %s/%s", ErrUnordered, f.item, f.location, f.day, s.keys[len(s.from)-1].Item, s.keys[len(s.from)-1].Location)
+		if s.keys[key] == (Key{f.item, f.location}) && key < len(s.places)-1 {
+			return fmt.Errorf("%w: oracle %s/%s %s comes after %s/%s", ErrUnordered, f.item, f.location, f.day, s.keys[len(s.places)-1].Item, s.keys[len(s.places)-1].Location)
 		}
 	}
 	return fmt.Errorf("%w: oracle %s/%s %q", ErrForeign, f.item, f.location, f.day)
 }
 
-// find is the place of the oracle's fact on the day of a view's, the first that was not met where there are several; -1 where
-// there is none.
+// find is the place of the oracle's fact on the day of a view's; -1 where there is none, or it was met.
 func (s *sheet) find(f *Fact) int {
 	if f.Key < 0 {
 		return -1
 	}
-	from, to := s.from[f.Key], s.from[f.Key+1]
-	days := s.day[from:to]
-	at := from + sort.Search(len(days), func(i int) bool { return days[i] >= f.Day })
-	for ; at < to && s.day[at] == f.Day; at++ {
-		if s.met[at/64]>>(at%64)&1 == 0 {
-			return at
+	p := &s.places[f.Key]
+	if p.from == p.to || f.Day < p.first || f.Day > p.last {
+		return -1
+	}
+	at := s.search(p, f.Day)
+	if s.facts[at].day != f.Day || s.met[at/64]>>(at%64)&1 == 1 {
+		return -1
+	}
+	return at
+}
+
+// search is the place of a day, or of the first later one, among the facts of a key, which begin no later and end no earlier.
+// It begins where the day is if those between are evenly spread, and needs one or two looks at memory where they nearly are;
+// as each day is there once, no place is further off than the days are apart.
+func (s *sheet) search(p *place, day int32) int {
+	low, high := p.from, p.to-1
+	if span := int64(p.last) - int64(p.first); span > 0 {
+		guess := low + int((int64(day)-int64(p.first))*int64(high-low)/span)
+		switch apart := int64(day) - int64(s.facts[guess].day); {
+		case apart >= 0:
+			low, high = guess, int(min(int64(high), int64(guess)+apart))
+		default:
+			low, high = int(max(int64(low), int64(guess)+apart)), guess
 		}
 	}
-	return -1
+	for low < high {
+		if middle := (low + high) / 2; s.facts[middle].day < day {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
 }
 
 // meet notes that a fact was met.
@@ -130,12 +170,12 @@ func (s *sheet) meet(at int) { s.met[at/64] |= 1 << (at % 64) }
 
 // equal reports whether a view's fact is the oracle's (R11).
 func (s *sheet) equal(at int, f *Fact) bool {
-	return s.close[at] == f.Close && (s.family != FamilyAlert || s.threshold[at] == f.Threshold)
+	return s.facts[at].close == f.Close && (s.family != FamilyAlert || s.threshold[at] == f.Threshold)
 }
 
 // value is the oracle's side of a difference.
 func (s *sheet) value(at int) *Value {
-	v := &Value{Close: &s.close[at]}
+	v := &Value{Close: &s.facts[at].close}
 	if s.family == FamilyAlert {
 		v.Threshold = &s.threshold[at]
 	}
@@ -148,10 +188,10 @@ func (s *sheet) unmet(visit func(key int32, at int)) {
 	for word, met := range s.met {
 		for left := ^met; left != 0; left &= left - 1 {
 			at := word*64 + bits.TrailingZeros64(left)
-			if at >= len(s.day) {
+			if at >= len(s.facts) {
 				return
 			}
-			for s.from[key+1] <= at {
+			for s.places[key].to <= at {
 				key++
 			}
 			visit(int32(key), at)

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"math"
 
-	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/compare"
 	"amends.dev/amends/oracle/verify"
 )
@@ -17,53 +16,57 @@ var _ verify.Unordered = viewSnapshot{}
 
 // AllBalances implements verify.Unordered: the rows of Balances, as COPY gives them.
 func (v viewSnapshot) AllBalances(ctx context.Context) iter.Seq2[compare.Fact, error] {
-	return v.copied(ctx, "the view's balances", v.shown("balances", "close"), v.unnamed("balance", "close"))
+	return v.copied(ctx, "the view's balances", "balances", "balance", "close")
 }
 
 // AllAlerts implements verify.Unordered: the rows of Alerts, as COPY gives them.
 func (v viewSnapshot) AllAlerts(ctx context.Context) iter.Seq2[compare.Fact, error] {
-	return v.copied(ctx, "the view's alerts", v.shown("alerts", "close, threshold"), v.unnamed("alert", "close, threshold"))
+	return v.copied(ctx, "the view's alerts", "alerts", "alert", "close, threshold")
 }
 
-// copied yields the facts of queries, one after the other.
-func (v viewSnapshot) copied(ctx context.Context, what string, queries ...string) iter.Seq2[compare.Fact, error] {
+// copied yields the facts that an SQL view shows, and those of its base table whose key has no name. Where the SQL view is
+// the base table's rows under the names of their keys, by definition, the names are put to them here, which spares the
+// server a join and most of what it would write.
+func (v viewSnapshot) copied(ctx context.Context, what, view, base, columns string) iter.Seq2[compare.Fact, error] {
 	return func(yield func(compare.Fact, error) bool) {
-		names := namesOf(v.applied.Namespace.Spec.StockKeys)
-		for _, query := range queries {
-			c := &copyReader{names: names, yield: yield}
-			_, err := v.tx.Conn().PgConn().CopyTo(ctx, c, `COPY (`+query+`) TO STDOUT (FORMAT binary)`)
-			switch {
-			case c.unwanted:
-				return
-			case c.failed != nil:
-				err = c.failed
-			case err == nil && !c.ended:
-				err = errCopy
-			}
-			if err != nil {
-				yield(compare.Fact{}, fmt.Errorf("read %s: %w", what, err))
-				return
-			}
+		if err := v.copyFacts(ctx, view, base, columns, func(f compare.Fact) bool { return yield(f, nil) }); err != nil {
+			yield(compare.Fact{}, fmt.Errorf("read %s: %w", what, err))
 		}
 	}
 }
 
-// names finds stock keys by item and location as COPY writes them: each with its length before it, so that no two keys are
-// the same bytes.
-type names map[string]int32
-
-// namesOf numbers the configured keys.
-func namesOf(keys []manifests.StockKey) names {
-	all := make(names, len(keys))
-	for i := range keys {
-		all[string(appendText(appendText(nil, keys[i].Item), keys[i].Location))] = int32(i)
+// copyFacts is copied without its error as an element.
+func (v viewSnapshot) copyFacts(ctx context.Context, view, base, columns string, yield func(compare.Fact) bool) error {
+	numbers, once, err := v.numbers(ctx, view)
+	if err != nil {
+		return err
 	}
-	return all
+	if once {
+		_, err := v.copyQuery(ctx, `SELECT key_id, day, `+columns+` FROM `+table(v.applied.ViewSchema, base)+` WHERE present`, numbers.key, yield)
+		return err
+	}
+	names := namesOf(v.applied.Namespace.Spec.StockKeys)
+	wanted, err := v.copyQuery(ctx, v.shown(view, columns), names.key, yield)
+	if err == nil && wanted {
+		_, err = v.copyQuery(ctx, v.unnamed(base, columns), names.key, yield)
+	}
+	return err
 }
 
-// appendText appends a text as COPY writes it.
-func appendText(to []byte, text string) []byte {
-	return append(binary.BigEndian.AppendUint32(to, uint32(len(text))), text...) //nolint:gosec // names have at most 256 bytes
+// copyQuery yields the facts of one query and reports whether more are wanted.
+func (v viewSnapshot) copyQuery(ctx context.Context, query string, key keyReader, yield func(compare.Fact) bool) (bool, error) {
+	c := &copyReader{key: key, yield: yield}
+	_, err := v.tx.Conn().PgConn().CopyTo(ctx, c, `COPY (`+query+`) TO STDOUT (FORMAT binary)`)
+	switch {
+	case c.failed != nil:
+		err = c.failed
+	case err == nil && !c.ended:
+		err = errCopy
+	}
+	if errors.Is(err, errUnwanted) {
+		return false, nil
+	}
+	return true, err
 }
 
 // The binary format of COPY: a signature, flags, an extension that is skipped, rows of counted fields, and a trailer in place
@@ -84,16 +87,16 @@ var (
 	errUnwanted = errors.New("no more rows are wanted")
 )
 
-// copyReader takes a COPY of facts, item, location, day, close and of alerts threshold, and yields them. It is an io.Writer
-// to which the driver hands messages, of which each need not be a row.
+// copyReader takes a COPY of facts, which are a key, a day, a close and of alerts a threshold, and yields them. It is an
+// io.Writer to which the driver hands messages, of which each need not be a row.
 type copyReader struct {
-	names names
-	yield func(compare.Fact, error) bool
+	key   keyReader
+	yield func(compare.Fact) bool
 	// begun says that the header was read, ended that the trailer was; rest is what is left of the last message.
 	begun, ended bool
 	rest         []byte
-	unwanted     bool
 	failed       error
+	fact         compare.Fact // of the row that is read
 }
 
 // Write implements io.Writer.
@@ -105,7 +108,7 @@ func (c *copyReader) Write(message []byte) (int, error) {
 	}
 	rest, err := c.read(data)
 	if err != nil {
-		c.unwanted, c.failed = errors.Is(err, errUnwanted), err
+		c.failed = err
 		return 0, err
 	}
 	c.rest = append(c.rest[:0], rest...)
@@ -147,45 +150,51 @@ func (c *copyReader) read(data []byte) ([]byte, error) {
 
 // row yields a row and returns its size; -1 where it is not complete yet.
 func (c *copyReader) row(data []byte, fields int) (int, error) {
-	const balance, alert = 4, 5
+	f := &c.fact
+	*f = compare.Fact{}
+	at, used, err := c.key(data, f)
+	if err != nil || at < 0 {
+		return at, err
+	}
+	const balance, alert = 2, 3
+	fields -= used
 	if fields != balance && fields != alert {
 		return 0, errRow
 	}
 	var values [alert][]byte
-	at, named := 0, 0
 	for i := range fields {
-		if len(data) < at+4 {
-			return -1, nil
+		value, size, err := nextField(data[at:])
+		if err != nil || size < 0 {
+			return size, err
 		}
-		length := int(int32(binary.BigEndian.Uint32(data[at:])))
-		at += 4
-		if length < 0 {
-			return 0, errRow
-		}
-		if len(data) < at+length {
-			return -1, nil
-		}
-		values[i] = data[at : at+length]
-		at += length
-		if i == 1 {
-			named = at
-		}
+		values[i], at = value, at+size
 	}
-	if len(values[2]) != 4 || len(values[3]) != 8 || fields == alert && len(values[4]) != 8 {
+	if len(values[0]) != 4 || len(values[1]) != 8 || fields == alert && len(values[2]) != 8 {
 		return 0, errRow
 	}
-	f := compare.Fact{Day: day32(values[2]), Close: int64(binary.BigEndian.Uint64(values[3]))}
+	f.Day, f.Close = day32(values[0]), int64(binary.BigEndian.Uint64(values[1]))
 	if fields == alert {
-		f.Threshold = int64(binary.BigEndian.Uint64(values[4]))
+		f.Threshold = int64(binary.BigEndian.Uint64(values[2]))
 	}
-	var known bool
-	if f.Key, known = c.names[string(data[:named])]; !known {
-		f.Key, f.Item, f.Location = -1, string(values[0]), string(values[1])
-	}
-	if !c.yield(f, nil) {
+	if !c.yield(*f) {
 		return 0, errUnwanted
 	}
 	return at, nil
+}
+
+// nextField is the value at the beginning of data, and its size with its length; -1 where it is not complete yet.
+func nextField(data []byte) ([]byte, int, error) {
+	if len(data) < 4 {
+		return nil, -1, nil
+	}
+	length := int(int32(binary.BigEndian.Uint32(data)))
+	switch {
+	case length < 0:
+		return nil, 0, errRow
+	case len(data)-4 < length:
+		return nil, -1, nil
+	}
+	return data[4 : 4+length], 4 + length, nil
 }
 
 // day32 is a date as a number of days since 1970-01-01. Postgres has no date so late that it would not fit.

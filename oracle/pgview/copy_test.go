@@ -42,7 +42,7 @@ var keysOfCopy = []manifests.StockKey{{Item: "a", Location: "bc"}, {Item: "ab", 
 // read hands a COPY over in messages of a size.
 func read(data []byte, size int) ([]compare.Fact, *copyReader) {
 	var facts []compare.Fact
-	c := &copyReader{names: namesOf(keysOfCopy), yield: func(f compare.Fact, _ error) bool {
+	c := &copyReader{key: namesOf(keysOfCopy).key, yield: func(f compare.Fact) bool {
 		facts = append(facts, f)
 		return true
 	}}
@@ -103,5 +103,38 @@ func TestCopyOfOtherRows(t *testing.T) {
 	}
 	if _, c := read(append(copyOf(right), 1), 1000); !errors.Is(c.failed, errCopy) {
 		t.Errorf("more behind the trailer: %v", c.failed)
+	}
+}
+
+// TestCopyByNumbers: rows that begin with a key's number get the key that it stands for, also one that is not configured or
+// has no name.
+func TestCopyByNumbers(t *testing.T) {
+	n := &numbers{dense: []int32{-1, -1, -1}, others: map[int32]compare.Fact{}}
+	foreign := compare.Fact{Key: -1, Item: "x", Location: "y"}
+	for id, key := range map[int32]compare.Fact{0: {Key: 2}, 1: foreign, 99: {Key: 1}, -5: {Key: 0}} {
+		if !n.set(id, key) || n.set(id, key) {
+			t.Errorf("number %d: not taken, or taken twice", id)
+		}
+	}
+	var got []compare.Fact
+	c := &copyReader{key: n.key, yield: func(f compare.Fact) bool { got = append(got, f); return len(got) < 6 }}
+	var rows [][][]byte
+	for _, id := range []int32{0, 1, 99, -5, 2, 100, 0} {
+		rows = append(rows, [][]byte{date(id), date(1), number(int64(id))})
+	}
+	_, _ = c.Write(copyOf(rows...))
+	day := int32(daysBefore + 1)
+	want := []compare.Fact{
+		{Key: 2, Day: day}, {Key: -1, Item: "x", Location: "y", Day: day, Close: 1}, {Key: 1, Day: day, Close: 99}, {Key: 0, Day: day, Close: -5},
+		{Key: -1, Location: "key_id 2", Day: day, Close: 2}, {Key: -1, Location: "key_id 100", Day: day, Close: 100},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || !errors.Is(c.failed, errUnwanted) {
+		t.Errorf("%v\n%s", c.failed, diff)
+	}
+	for _, row := range [][][]byte{{nil, date(1), number(1)}, {number(1), date(1), number(1)}, {date(1), date(1)}, {date(1), date(1), nil}} {
+		c := &copyReader{key: n.key, yield: func(compare.Fact) bool { return true }}
+		if _, err := c.Write(copyOf(row)); !errors.Is(err, errRow) {
+			t.Errorf("%v: %v", row, err)
+		}
 	}
 }

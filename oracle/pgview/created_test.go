@@ -41,7 +41,7 @@ func TestAsCreated(t *testing.T) {
 		t.Helper()
 		applied := &verify.Applied{Identity: verify.Identity{ViewSchema: schema}, Namespace: &manifests.Namespace{}}
 		err := db.snapshot(ctx, func(tx pgx.Tx) (err error) {
-			is, err = viewSnapshot{tx: tx, applied: applied}.asCreated(ctx)
+			is, err = viewSnapshot{tx: tx, applied: applied}.asCreated(ctx, allViews...)
 			return err
 		})
 		if err != nil {

@@ -25,7 +25,7 @@ func (v viewSnapshot) Guards(ctx context.Context) iter.Seq2[compare.Guard, error
 	scan := func(rows pgx.Rows, g *compare.Guard) error { return rows.Scan(&g.Item, &g.Location, &g.Day, &g.Fault) }
 	schema := v.applied.ViewSchema
 	return func(yield func(compare.Guard, error) bool) {
-		right, err := v.asCreated(ctx)
+		right, err := v.asCreated(ctx, allViews...)
 		if err != nil {
 			yield(compare.Guard{}, err)
 			return

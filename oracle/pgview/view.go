@@ -131,7 +131,7 @@ func (v viewSnapshot) Statuses(ctx context.Context) iter.Seq2[projection.Status,
 		return nil
 	}
 	return func(yield func(projection.Status, error) bool) {
-		labelled, err := v.asCreated(ctx)
+		labelled, err := v.asCreated(ctx, allViews...)
 		if err != nil {
 			yield(projection.Status{}, err)
 			return
