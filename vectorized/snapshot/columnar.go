@@ -12,19 +12,25 @@ import (
 	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"amends.dev/amends/vectorized"
 )
 
 // loadedFile is a file in memory: what was digested is what is decoded.
 type loadedFile struct {
-	file   File
-	path   string
-	groups []parquet.RowGroup
-	wanted []columnSpec
-	lookup []int   // position of each wanted column in the file
-	firsts []int64 // the number of the first row of each group
+	file     File
+	path     string
+	data     []byte
+	groups   []format.RowGroup
+	wanted   []columnSpec
+	lookup   []int   // position of each wanted column in the file
+	optional []bool  // whether its values may be null
+	firsts   []int64 // the number of the first row of each group
 }
+
+// maxGroupRows bounds the records of a row group, which is decoded into memory at once.
+const maxGroupRows = 1 << 24
 
 // Typed returns the typed files as a source of columns. Raw files are not read.
 func (s *Snapshot) Typed() vectorized.Source {
@@ -71,9 +77,9 @@ func (s *rawFiles) NewDecoder() vectorized.RawDecoder { return &rawDecoder{} }
 // Load implements vectorized.Source: it verifies the file's digest, its columns and its number of rows.
 func (s *fileSet) Load(ctx context.Context, i int, buffer []byte) (vectorized.Loaded, []byte, error) {
 	t := &loadedFile{file: s.files[i], path: filepath.Join(s.dir, s.files[i].Name), wanted: s.wanted}
-	data, err := readInto(ctx, t.path, buffer)
+	data, digest, err := readInto(ctx, t.path, buffer)
 	if err == nil {
-		err = t.parse(data)
+		err = t.parse(data, digest)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -84,51 +90,65 @@ func (s *fileSet) Load(ctx context.Context, i int, buffer []byte) (vectorized.Lo
 	return t, data, nil
 }
 
-// readInto reads a whole file.
-func readInto(ctx context.Context, path string, buffer []byte) ([]byte, error) {
+// readAhead is how much of a file is read before it is digested: what then still lies in the processor's cache.
+const readAhead = 1 << 18
+
+// readInto reads a whole file and digests it on the way.
+func readInto(ctx context.Context, path string, buffer []byte) ([]byte, string, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return buffer, err
+		return buffer, "", err
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	info, err := file.Stat()
 	if err != nil {
-		return buffer, err
+		return buffer, "", err
 	}
 	if int64(cap(buffer)) < info.Size() {
 		buffer = make([]byte, info.Size())
 	}
 	buffer = buffer[:info.Size()]
-	_, err = io.ReadFull(contextReader{ctx, file}, buffer)
-	return buffer, err
+	digest := sha256.New()
+	for rest := buffer; len(rest) > 0; {
+		piece := rest[:min(len(rest), readAhead)]
+		if _, err := io.ReadFull(contextReader{ctx, file}, piece); err != nil {
+			return buffer, "", err
+		}
+		_, _ = digest.Write(piece) // a hash never fails
+		rest = rest[len(piece):]
+	}
+	return buffer, hex.EncodeToString(digest.Sum(nil)), nil
 }
 
 // parse verifies the bytes of a file.
-func (t *loadedFile) parse(data []byte) error {
-	digest := sha256.Sum256(data)
-	if got := hex.EncodeToString(digest[:]); got != t.file.SHA256 {
-		return fmt.Errorf("the file was changed: its SHA-256 is %s, %s says %s", got, indexName, t.file.SHA256)
+func (t *loadedFile) parse(data []byte, digest string) error {
+	if digest != t.file.SHA256 {
+		return fmt.Errorf("the file was changed: its SHA-256 is %s, %s says %s", digest, indexName, t.file.SHA256)
 	}
 	return guard(func() error { return t.open(data) })
 }
 
 // open reads the metadata.
 func (t *loadedFile) open(data []byte) error {
+	if err := checkFooter(data); err != nil {
+		return err
+	}
 	p, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return err
 	}
-	if err := checkCodecs(p.Metadata()); err != nil {
+	if err := t.findColumns(p); err != nil {
 		return err
 	}
-	if t.lookup, err = findColumns(p, t.wanted); err != nil {
-		return err
-	}
-	t.groups = p.RowGroups()
+	t.data, t.groups = data, p.Metadata().RowGroups
 	var rows int64
-	for _, group := range t.groups {
+	for i := range t.groups {
+		n := t.groups[i].NumRows
+		if n < 0 || n > maxGroupRows {
+			return fmt.Errorf("row group %d has %d rows; at most %d are read at once", i, n, maxGroupRows)
+		}
 		t.firsts = append(t.firsts, rows)
-		rows += group.NumRows()
+		rows += n
 	}
 	if p.NumRows() != t.file.Rows || rows != t.file.Rows {
 		return fmt.Errorf("it has %d rows, %d in its row groups; %s says %d", p.NumRows(), rows, indexName, t.file.Rows)
@@ -146,6 +166,7 @@ func (t *loadedFile) Groups() int { return len(t.groups) }
 type decoder struct {
 	columns vectorized.Columns
 	values  [typedColumns]columnReader
+	pages   decompressor
 }
 
 // Columns implements vectorized.Decoder. Coordinates are checked against the file's description.
@@ -170,9 +191,8 @@ func (t *loadedFile) Fault(err error) error { return &FileError{t.path, err} }
 
 // decode decodes a row group.
 func (d *decoder) decode(t *loadedFile, group int) (*vectorized.Columns, error) {
-	chunks := t.groups[group].ColumnChunks()
-	rows := int(t.groups[group].NumRows())
-	if err := readColumns(d.values[:], t, chunks, rows); err != nil {
+	rows := int(t.groups[group].NumRows)
+	if err := t.readColumns(d.values[:], &d.pages, group); err != nil {
 		return nil, err
 	}
 	if err := d.sameNulls(rows); err != nil {
@@ -184,17 +204,25 @@ func (d *decoder) decode(t *loadedFile, group int) (*vectorized.Columns, error) 
 	}
 	d.columns = vectorized.Columns{
 		Rows: rows, Accepted: rows - v[columnReject].present, Offset: v[columnOffset].integers,
-		Item: v[columnItem].dictionary(), Location: v[columnLocation].dictionary(), Kind: v[columnKind].dictionary(),
+		Item: v[columnItem].coded(), Location: v[columnLocation].coded(), Kind: v[columnKind].coded(),
 		TxnID: v[columnTxnID].strings(), Revision: v[columnRevision].integers, ValidTime: v[columnValidTime].integers,
-		Qty: v[columnQty].integers, Reject: v[columnReject].dictionary(), RejectAt: v[columnReject].positions(),
+		Qty: v[columnQty].integers, Reject: v[columnReject].coded(), RejectAt: v[columnReject].positions(),
 	}
 	return &d.columns, nil
 }
 
 // readColumns reads the wanted columns of a row group.
-func readColumns(values []columnReader, t *loadedFile, chunks []parquet.ColumnChunk, rows int) error {
+func (t *loadedFile) readColumns(values []columnReader, d *decompressor, group int) error {
+	g := &t.groups[group]
 	for i := range values {
-		if err := values[i].read(chunks[t.lookup[i]], t.wanted[i].kind, rows); err != nil {
+		if t.lookup[i] >= len(g.Columns) {
+			return fmt.Errorf("it has no column %s", t.wanted[i].name)
+		}
+		c, err := newChunk(t.data, &g.Columns[t.lookup[i]], t.optional[i], int(g.NumRows))
+		if err == nil {
+			err = values[i].read(c, t.wanted[i].kind, d)
+		}
+		if err != nil {
 			return fmt.Errorf("column %s: %w", t.wanted[i].name, err)
 		}
 	}
@@ -205,6 +233,7 @@ func readColumns(values []columnReader, t *loadedFile, chunks []parquet.ColumnCh
 type rawDecoder struct {
 	values  [rawColumnCount]columnReader
 	columns vectorized.RawColumns
+	pages   decompressor
 }
 
 // Columns implements vectorized.RawDecoder. Coordinates are checked against the file's description.
@@ -214,8 +243,8 @@ func (d *rawDecoder) Columns(l vectorized.Loaded, group int) (*vectorized.RawCol
 		return nil, errType
 	}
 	err := guard(func() error {
-		rows := int(t.groups[group].NumRows())
-		if err := readColumns(d.values[:], t, t.groups[group].ColumnChunks(), rows); err != nil {
+		rows := int(t.groups[group].NumRows)
+		if err := t.readColumns(d.values[:], &d.pages, group); err != nil {
 			return err
 		}
 		v := &d.values

@@ -46,6 +46,7 @@ writer = {
     "pyarrow-dictionary": lambda: pyarrow(compression="zstd", use_dictionary=True, dictionary_pagesize_limit=64, row_group_size=5),
     "pyarrow-micros": lambda: pyarrow(coerce_timestamps="us", allow_truncated_timestamps=True),
     "pyarrow-lz4": lambda: pyarrow(compression="lz4"),
+    "pyarrow-brotli": lambda: pyarrow(compression="brotli"),
     "shuffled": shuffled,
     "polars": polars,
     "duckdb": duckdb,
