@@ -59,7 +59,7 @@ func (s *scan) run(ctx context.Context) error {
 		// Control records are kept, because a transaction's marker may be the last thing below To.
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(partitionBytes))...)
+		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(partitionBytes), kgo.WithPools(&pool{}))...)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,9 @@ func (s *scan) poll(ctx context.Context, kafka *kgo.Client) error {
 	}
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		for _, record := range p.Records {
-			if s.stopped || !s.pass(record) {
+			wanted := !s.stopped && s.pass(record)
+			record.Recycle()
+			if !wanted {
 				break
 			}
 		}

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"slices"
 
 	"amends.dev/amends/oracle/decode"
 	"amends.dev/amends/oracle/engine"
@@ -44,9 +45,18 @@ func appendValue(to *vectorized.Strings, levels, value []byte) []byte {
 	if value == nil {
 		return append(levels, 0)
 	}
-	to.Data = append(to.Data, value...)
+	to.Data = append(grown(to.Data, len(value)), value...)
 	to.Offsets = append(to.Offsets, uint32(len(to.Data)))
 	return append(levels, 1)
+}
+
+// grown has room for more bytes. It grows fourfold, so that the records of a group are not copied once more on the whole.
+func grown(data []byte, by int) []byte {
+	const least = 1 << 16
+	if len(data)+by > cap(data) {
+		return slices.Grow(data, max(3*len(data), least, by))
+	}
+	return data
 }
 
 // reset empties a group and keeps its memory.

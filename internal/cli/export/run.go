@@ -12,13 +12,8 @@ import (
 	"amends.dev/amends/vectorized/snapshot"
 )
 
-const (
-	// batchRecords and batchBytes bound what is buffered between topic and dataset.
-	batchRecords = 4096
-	batchBytes   = 8 << 20
-	// progressEvery is the number of records between two lines of progress.
-	progressEvery = 100_000
-)
+// progressEvery is the number of records between two lines of progress.
+const progressEvery = 100_000
 
 // Result says what a folder holds after an export.
 type Result struct {
@@ -102,46 +97,24 @@ func checkTopic(a *verify.Applied, t *boundary.Topic) error {
 	return nil
 }
 
-// copyRecords appends a history to a dataset in batches and returns how many records it had.
+// copyRecords appends a history to a dataset and returns how many records it had. The dataset's writer copies each record
+// once, to where it is compressed from.
 func copyRecords(ctx context.Context, history engine.History, writer *snapshot.Writer, progress func(string)) (int64, error) {
 	var n int64
-	var batch []engine.Record
-	// Never nil, so that a slice of it is distinct from null even where it is empty.
-	arena := make([]byte, 0, batchBytes)
-	flush := func() error {
-		err := writer.Append(batch)
-		batch, arena = batch[:0], arena[:0]
-		return err
-	}
+	var one [1]engine.Record
 	for record, err := range history(ctx) {
 		if err != nil {
 			return n, err
 		}
-		// The record is valid only until the next one is read.
-		record.Key, arena = kept(arena, record.Key)
-		record.Value, arena = kept(arena, record.Value)
-		batch = append(batch, record)
-		if len(batch) == batchRecords || len(arena) >= batchBytes {
-			if err := flush(); err != nil {
-				return n, err
-			}
+		one[0] = record
+		if err := writer.Append(one[:]); err != nil {
+			return n, err
 		}
 		if n++; n%progressEvery == 0 {
 			progress(fmt.Sprintf("%d records exported", n))
 		}
 	}
-	return n, flush()
-}
-
-// kept copies bytes to the end of an arena; nil stays nil. A grown arena moves, and what was copied before stays where
-// it was.
-func kept(arena, b []byte) (copied, grown []byte) {
-	if b == nil {
-		return nil, arena
-	}
-	start := len(arena)
-	grown = append(arena, b...)
-	return grown[start:len(grown):len(grown)], grown
+	return n, nil
 }
 
 // count reads the published set once more and counts what it holds.
