@@ -94,7 +94,11 @@ type bulkWriter struct {
 	pair      *pair // the open files; raw is nil where the set has none
 	number    int
 	files     []File
-	values    []parquet.Value
+	// The columns of the row group that is being written, and the first error.
+	writers []*parquet.ColumnWriter
+	rows    int
+	values  []parquet.Value
+	err     error
 }
 
 // write writes all runs, each as a row group.
@@ -146,85 +150,137 @@ func (b *bulkWriter) close() error {
 
 // columns writes the values of a row group, column by column.
 func (b *bulkWriter) columns(run *Bulk) error {
-	columns := b.pair.part.rows.ColumnWriters()
-	accepted := make([]bool, run.Rows)
-	for i := range accepted {
-		accepted[i] = true
-	}
-	for _, row := range run.RejectAt {
-		accepted[row] = false
-	}
-	integer := func(v []int64) func(i int) parquet.Value {
-		return func(i int) parquet.Value { return parquet.Int64Value(v[i]) }
-	}
-	code := func(d *vectorized.Dictionary) func(i int) parquet.Value {
-		return func(i int) parquet.Value { return parquet.ByteArrayValue(d.Values[d.Codes[i]]) }
-	}
-	partition := func(int) parquet.Value { return parquet.Int32Value(b.partition) }
-	txn := func(i int) parquet.Value { return parquet.ByteArrayValue(run.TxnID.Value(i)) }
-	err := b.required(columns, partPartition, run.Rows, partition)
-	err = errors.Join(err, b.required(columns, partOffset, run.Rows, integer(run.Offset)))
-	err = errors.Join(err, b.required(columns, partBrokerTime, run.Rows, integer(run.BrokerTime)))
-	for _, c := range []struct {
-		column int
-		value  func(i int) parquet.Value
-	}{
-		{partItem, code(&run.Item)}, {partLocation, code(&run.Location)}, {partTxnID, txn}, {partRevision, integer(run.Revision)},
-		{partKind, code(&run.Kind)}, {partValidTime, integer(run.ValidTime)}, {partQty, integer(run.Qty)},
-		{partSourceTime, integer(run.SourceTime)},
-	} {
-		err = errors.Join(err, b.optional(columns, c.column, accepted, true, c.value))
-	}
-	err = errors.Join(err, b.optional(columns, partRejectReason, accepted, false, code(&run.Reject)))
+	b.begin(b.pair.part, run.Rows)
+	b.coordinates(run)
+	b.column(partItem, run.RejectAt, codes(&run.Item, partItem))
+	b.column(partLocation, run.RejectAt, codes(&run.Location, partLocation))
+	b.column(partTxnID, run.RejectAt, texts(&run.TxnID, partTxnID))
+	b.column(partRevision, run.RejectAt, optionals(run.Revision, partRevision))
+	b.column(partKind, run.RejectAt, codes(&run.Kind, partKind))
+	b.column(partValidTime, run.RejectAt, optionals(run.ValidTime, partValidTime))
+	b.column(partQty, run.RejectAt, optionals(run.Qty, partQty))
+	b.column(partSourceTime, run.RejectAt, optionals(run.SourceTime, partSourceTime))
+	b.column(partRejectReason, others(run.RejectAt, run.Rows), codes(&run.Reject, partRejectReason))
 	if b.pair.raw == nil {
-		return err
+		return b.err
 	}
-	columns = b.pair.raw.rows.ColumnWriters()
-	err = errors.Join(err, b.required(columns, partPartition, run.Rows, partition))
-	err = errors.Join(err, b.required(columns, partOffset, run.Rows, integer(run.Offset)))
-	err = errors.Join(err, b.required(columns, partBrokerTime, run.Rows, integer(run.BrokerTime)))
-	err = errors.Join(err, b.nullable(columns, rawKey, run.Rows, &run.Raw.Key, run.Raw.KeyLevels))
-	return errors.Join(err, b.nullable(columns, rawValue, run.Rows, &run.Raw.Value, run.Raw.ValueLevels))
+	err := b.err
+	b.begin(b.pair.raw, run.Rows)
+	b.coordinates(run)
+	b.column(rawKey, nulls(run.Raw.KeyLevels), texts(&run.Raw.Key, rawKey))
+	b.column(rawValue, nulls(run.Raw.ValueLevels), texts(&run.Raw.Value, rawValue))
+	return errors.Join(err, b.err)
 }
 
-// nullable writes a column of bytes that is null where its level is 0; no levels mean no nulls.
-func (b *bulkWriter) nullable(columns []*parquet.ColumnWriter, column, rows int, values *vectorized.Strings, levels []byte) error {
-	b.values = b.values[:0]
-	n := 0
-	for row := range rows {
-		if len(levels) > 0 && levels[row] == 0 {
-			b.values = append(b.values, null(column))
+// begin turns to the columns of a file.
+func (b *bulkWriter) begin(file *parquetFile, rows int) {
+	b.writers, b.rows, b.err = file.rows.ColumnWriters(), rows, nil
+	if b.values == nil {
+		b.values = make([]parquet.Value, 0, batchValues)
+	}
+}
+
+// coordinates writes the columns that both files have.
+func (b *bulkWriter) coordinates(run *Bulk) {
+	partition := required(parquet.Int32Value(b.partition), partPartition)
+	b.column(partPartition, nil, func(to []parquet.Value, _ int) {
+		for i := range to {
+			to[i] = partition
+		}
+	})
+	b.column(partOffset, nil, integers(run.Offset, partOffset))
+	b.column(partBrokerTime, nil, integers(run.BrokerTime, partBrokerTime))
+}
+
+// filler fills in values of a column, from the n-th that is not null.
+type filler func(to []parquet.Value, n int)
+
+// batchValues is the number of values that are handed to the Parquet writer at a time: few enough to stay in a cache.
+const batchValues = 2048
+
+// column writes a column, which is null in some rows. After an error it does nothing.
+func (b *bulkWriter) column(column int, nulls []uint32, fill filler) {
+	batch, present := b.values[:0], 0
+	for row := 0; row < b.rows && b.err == nil; {
+		n := min(batchValues-len(batch), b.rows-row)
+		if len(nulls) > 0 {
+			n = min(n, int(nulls[0])-row)
+		}
+		at := len(batch)
+		batch = batch[:at+n]
+		fill(batch[at:], present)
+		present, row = present+n, row+n
+		if len(nulls) > 0 && row == int(nulls[0]) && len(batch) < batchValues {
+			batch, nulls = append(batch, null(column)), nulls[1:]
+			row++
+		}
+		if len(batch) == batchValues || row == b.rows {
+			_, b.err = b.writers[column].WriteRowValues(batch)
+			batch = batch[:0]
+		}
+	}
+}
+
+// integers are the values of a column without nulls.
+func integers(values []int64, column int) filler {
+	return func(to []parquet.Value, n int) {
+		for i, v := range values[n : n+len(to)] {
+			to[i] = required(parquet.Int64Value(v), column)
+		}
+	}
+}
+
+// optionals are the values of a column that may have nulls.
+func optionals(values []int64, column int) filler {
+	return func(to []parquet.Value, n int) {
+		for i, v := range values[n : n+len(to)] {
+			to[i] = present(parquet.Int64Value(v), column)
+		}
+	}
+}
+
+// codes are the values of a column of few texts.
+func codes(d *vectorized.Dictionary, column int) filler {
+	entries := make([]parquet.Value, len(d.Values))
+	for i, v := range d.Values {
+		entries[i] = present(parquet.ByteArrayValue(v), column)
+	}
+	return func(to []parquet.Value, n int) {
+		for i, code := range d.Codes[n : n+len(to)] {
+			to[i] = entries[code]
+		}
+	}
+}
+
+// texts are the values of a column of many texts.
+func texts(s *vectorized.Strings, column int) filler {
+	return func(to []parquet.Value, n int) {
+		for i := range to {
+			to[i] = present(parquet.ByteArrayValue(s.Value(n+i)), column)
+		}
+	}
+}
+
+// others are the rows that are none of these, which ascend.
+func others(of []uint32, rows int) []uint32 {
+	all := make([]uint32, 0, rows-len(of))
+	for row := range uint32(rows) {
+		if len(of) > 0 && of[0] == row {
+			of = of[1:]
 			continue
 		}
-		b.values = append(b.values, present(parquet.ByteArrayValue(values.Value(n)), column))
-		n++
+		all = append(all, row)
 	}
-	_, err := columns[column].WriteRowValues(b.values)
-	return err
+	return all
 }
 
-// required writes a column without nulls.
-func (b *bulkWriter) required(columns []*parquet.ColumnWriter, column, rows int, value func(i int) parquet.Value) error {
-	b.values = b.values[:0]
-	for i := range rows {
-		b.values = append(b.values, required(value(i), column))
-	}
-	_, err := columns[column].WriteRowValues(b.values)
-	return err
-}
-
-// optional writes a column that has a value in the rows of one kind and null in the others.
-func (b *bulkWriter) optional(columns []*parquet.ColumnWriter, column int, accepted []bool, of bool, value func(i int) parquet.Value) error {
-	b.values = b.values[:0]
-	n := 0
-	for _, is := range accepted {
-		if is != of {
-			b.values = append(b.values, null(column))
-			continue
+// nulls are the rows whose level is 0.
+func nulls(levels []byte) []uint32 {
+	var all []uint32
+	for row, level := range levels {
+		if level == 0 {
+			all = append(all, uint32(row))
 		}
-		b.values = append(b.values, present(value(n), column))
-		n++
 	}
-	_, err := columns[column].WriteRowValues(b.values)
-	return err
+	return all
 }

@@ -21,6 +21,9 @@ type limits struct {
 // standard are the limits of real exports: files of up to 2 million records or 256 MiB.
 var standard = limits{groupRows: 1 << 17, groupBytes: 16 << 20, fileGroups: 16}
 
+// pageBytes ends a page: one of integers or short texts holds a row group.
+const pageBytes = 4 << 20
+
 // parquetFile is one Parquet file being written.
 type parquetFile struct {
 	path   string
@@ -37,7 +40,9 @@ func createParquet(s storage, path string, schema *parquet.Schema) (*parquetFile
 		return nil, err
 	}
 	p := &parquetFile{path: path, file: f, digest: sha256.New(), buffer: bufio.NewWriterSize(f, 1<<18)}
-	p.rows = parquet.NewGenericWriter[any](p, schema, parquet.Compression(&parquet.Zstd))
+	p.rows = parquet.NewGenericWriter[any](p, schema, parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(pageBytes),
+		parquet.SkipPageBounds("item"), parquet.SkipPageBounds("location"), parquet.SkipPageBounds("txn_id"), parquet.SkipPageBounds("kind"),
+		parquet.SkipPageBounds("reject_reason"), parquet.SkipPageBounds("key"), parquet.SkipPageBounds("value"))
 	return p, nil
 }
 
