@@ -165,9 +165,13 @@ func (b *bed) number(sql string) int64 {
 // drained waits until nothing that was accepted is left to publish.
 func (b *bed) drained() {
 	b.t.Helper()
-	eventually(b.t, "publications to be drained", func() bool {
-		return b.number(`SELECT count(*) FROM amends_load.owner_pending WHERE kind = 'intake-publish'`) == 0
-	})
+	eventually(b.t, "publications to be drained", func() bool { return b.pending() == 0 })
+}
+
+// pending is how much of what was accepted is left to publish.
+func (b *bed) pending() int64 {
+	b.t.Helper()
+	return b.number(`SELECT count(*) FROM amends_load.owner_pending WHERE kind = 'intake-publish'`)
 }
 
 // records reads the whole source topic.

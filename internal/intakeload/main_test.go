@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"amends.dev/amends/internal/machine"
 	"amends.dev/amends/internal/pipeline"
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/stages/durability"
@@ -63,6 +64,7 @@ func childMain(text string) error {
 	if err != nil {
 		return err
 	}
+	machine.Generous(os.Getenv)
 	return s.Run(ctx)
 }
 

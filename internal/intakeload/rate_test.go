@@ -3,17 +3,16 @@
 package intakeload
 
 import (
-	"context"
 	"flag"
 	"fmt"
-	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"amends.dev/amends/internal/submission"
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/stages/owner"
 	ownerpg "amends.dev/amends/stages/owner/postgres"
@@ -23,6 +22,9 @@ import (
 // measure is how long each rate is measured.
 var measure = flag.Duration("measure", 10*time.Second, "how long each rate is measured")
 
+// levels are measured, in this order.
+var levels = flag.String("levels", "none,stored,published", "levels to measure, separated by commas")
+
 // TestRates measures, in one run on one server, how many transactions Postgres commits for 50 connections of one row each
 // (its own group commit), and how many requests of 50 clients the intake answers at each level, with the latencies.
 // Rates on a shared machine prove nothing by themselves, so it needs a build tag:
@@ -30,27 +32,43 @@ var measure = flag.Duration("measure", 10*time.Second, "how long each rate is me
 func TestRates(t *testing.T) {
 	broker := kafkatest.StartServer(t)
 	b := newBed(t, &broker.Cluster)
-	spawn(t, b.plan())
+	intake := spawn(t, b.plan())
 	b.ready()
 	single := b.single(t)
 	t.Logf("Postgres, 50 connections, one row of 400 bytes a commit: %d commits in %s", single, *measure)
-	floor := b.groups(t)
-	t.Logf("the owner store's rows of 50 requests a commit, one connection: %d requests, %.2f of that", floor, float64(floor)/float64(single))
-	for _, level := range []string{"none", "stored", "published"} {
-		count, all := b.rate(t, level)
+	var floor int64
+	cores := during(func() { floor = b.groups(t) })
+	t.Logf("the owner store's rows of 50 requests a commit, one connection: %d requests, %.2f of that; cores: %s",
+		floor, float64(floor)/float64(single), cores)
+	for level := range strings.SplitSeq(*levels, ",") {
+		var count int64
+		var all []time.Duration
+		commits := b.commits(t)
+		cores := during(func() { count, all = b.rate(t, level) })
 		t.Logf("%s: %d requests, %.2f of the group commits, %.2f of the single ones; p50 %s, p99 %s", level, count,
 			float64(count)/float64(floor), float64(count)/float64(single), quantile(all, 50), quantile(all, 99))
+		t.Logf("%s: %d group commits, %d still to be published at the end; cores: %s", level, b.commits(t)-commits, b.pending(), cores)
+		start := time.Now()
 		b.drained()
+		t.Logf("%s: published after another %s", level, time.Since(start).Round(time.Millisecond))
 	}
 	again := b.groups(t)
 	t.Logf("group commits again: %.2f of the first time", float64(again)/float64(floor))
+	intake.stop()
+}
+
+// commits is how many group commits the intake has done.
+func (b *bed) commits(t *testing.T) int64 {
+	n, err := strconv.ParseInt(metric(t, b.listen, "amends_intake_group_commits_total"), 10, 64)
+	b.must(err)
+	return n
 }
 
 // parallel is the number of connections and of clients.
 const parallel = 50
 
-// during runs f in parallel until the time is up, and returns how often it ended and how long each time took.
-func during(t *testing.T, f func(ctx context.Context, worker, n int) error) (int64, []time.Duration) {
+// everybody runs f in parallel until the time is up, and returns how often it ended and how long each time took.
+func everybody(t *testing.T, f func(worker, n int) error) (int64, []time.Duration) {
 	t.Helper()
 	var mu sync.Mutex
 	var all []time.Duration
@@ -61,7 +79,7 @@ func during(t *testing.T, f func(ctx context.Context, worker, n int) error) (int
 			var mine []time.Duration
 			for n := 0; time.Now().Before(end); n++ {
 				start := time.Now()
-				if err := f(t.Context(), worker, n); err != nil {
+				if err := f(worker, n); err != nil {
 					t.Error(err)
 					break
 				}
@@ -116,24 +134,9 @@ func (b *bed) single(t *testing.T) int64 {
 	_, err = pool.Exec(t.Context(), `CREATE TABLE IF NOT EXISTS public.single (id bigserial PRIMARY KEY, bytes bytea NOT NULL)`)
 	b.must(err)
 	row := make([]byte, 400)
-	count, _ := during(t, func(ctx context.Context, _, _ int) error {
-		_, err := pool.Exec(ctx, `INSERT INTO public.single (bytes) VALUES ($1)`, row)
+	count, _ := everybody(t, func(_, _ int) error {
+		_, err := pool.Exec(t.Context(), `INSERT INTO public.single (bytes) VALUES ($1)`, row)
 		return err
 	})
 	return count
-}
-
-// rate is that of the intake at a level.
-func (b *bed) rate(t *testing.T, level string) (int64, []time.Duration) {
-	t.Helper()
-	c := b.client(parallel)
-	run := time.Now().UnixNano()
-	return during(t, func(ctx context.Context, worker, n int) error {
-		id := fmt.Sprintf("%s-%d-%d-%d", level, run, worker, n)
-		a, err := c.Send(ctx, submission.Request{ID: id, Transaction: transaction(worker, n), Level: level, MustHave: true})
-		if err == nil && a.Status != http.StatusOK && a.Status != http.StatusAccepted {
-			err = fmt.Errorf("%s: %+v", id, a)
-		}
-		return err
-	})
 }

@@ -218,19 +218,18 @@ func (s *IntakeServer) drain(ctx context.Context) (run.Task, error) {
 	if err != nil {
 		return run.Task{}, err
 	}
-	partitions, row := s.options.Applied.Namespace.Spec.Source.Partitions, int32(0)
+	pause := drainPause / time.Duration(s.options.Applied.Namespace.Spec.Source.Partitions)
 	step := func(ctx context.Context) (bool, time.Time, error) {
 		progress, wake, err := r.StepAlone(ctx, func(e *relay.PartitionError) {
 			log.Warn("publication failed", "partition", e.Partition, "error", e.Err)
 		})
-		if row++; !progress || err != nil || row < partitions {
+		if !progress || err != nil {
 			return progress, wake, err
 		}
-		// All partitions had their turn. While requests wait to be kept, the next round is a larger one: each of its
-		// transactions costs them theirs.
-		row = 0
+		// While requests wait to be kept, each partition has its turn once in a while: more is published at once then, and
+		// every transaction of the drain costs them theirs.
 		if kept, _ := s.intake.Waiting(); kept > 0 {
-			return false, time.Now().Add(drainPause), nil
+			return false, time.Now().Add(pause), nil
 		}
 		return true, wake, nil
 	}
@@ -243,7 +242,7 @@ const (
 	// drainIdle and drainStandby are its pauses where nothing is pending, and without the lease.
 	drainIdle    = 20 * time.Millisecond
 	drainStandby = 100 * time.Millisecond
-	// drainPause is its pause between two rounds under load.
+	// drainPause is what its pauses of one round through all partitions add up to under load.
 	drainPause = time.Second
 )
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -136,17 +137,42 @@ func PeekMarker(text []byte) *durability.Marker {
 	return found
 }
 
+// names is a set of names, cheap while they are few.
+type names struct {
+	few   [8]string
+	count int
+	more  map[string]struct{}
+}
+
+// add reports whether the name is a new one.
+func (s *names) add(name string) bool {
+	if _, repeated := s.more[name]; repeated || slices.Contains(s.few[:s.count], name) {
+		return false
+	}
+	switch {
+	case s.count < len(s.few):
+		s.few[s.count] = name
+		s.count++
+	case s.more == nil:
+		s.more = map[string]struct{}{name: {}}
+	default:
+		s.more[name] = struct{}{}
+	}
+	return true
+}
+
 // object calls visit for every member of the only value of a text, which must be an object without repeated names.
 // Values keep their bytes.
 func object(text []byte, visit func(name string, value jsontext.Value) error) error {
-	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	// Of a buffer the decoder makes no copy.
+	d := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if d.PeekKind() != '{' {
 		return errors.New("want a JSON object")
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return fmt.Errorf("not JSON: %w", err)
 	}
-	seen := map[string]bool{}
+	var seen names
 	for d.PeekKind() != '}' {
 		token, err := d.ReadToken()
 		if err != nil {
@@ -157,10 +183,9 @@ func object(text []byte, visit func(name string, value jsontext.Value) error) er
 		if err != nil {
 			return fmt.Errorf("not JSON: %w", err)
 		}
-		if seen[name] {
+		if !seen.add(name) {
 			return fmt.Errorf("member %q is repeated", name)
 		}
-		seen[name] = true
 		if err := visit(name, value); err != nil {
 			return err
 		}

@@ -83,10 +83,13 @@ func Handle(namespace, requestID string) string {
 // Escape percent-encodes every byte that is not unreserved in a URL.
 func Escape(part string) string {
 	const hex = "0123456789ABCDEF"
+	if !strings.ContainsFunc(part, escaped) {
+		return part
+	}
 	var b strings.Builder
 	for i := range len(part) {
 		c := part[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0 {
+		if !escaped(rune(c)) {
 			b.WriteByte(c)
 			continue
 		}
@@ -97,24 +100,29 @@ func Escape(part string) string {
 	return b.String()
 }
 
+// escaped reports whether a character is not unreserved.
+func escaped(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_' && c != '~'
+}
+
 // unescape is the inverse of Escape; false where a percent sign begins no byte.
 func unescape(part string) (string, bool) {
 	var b strings.Builder
 	for part != "" {
-		plain, escaped, found := strings.Cut(part, "%")
+		plain, coded, found := strings.Cut(part, "%")
 		b.WriteString(plain)
 		if !found {
 			break
 		}
-		if len(escaped) < 2 {
+		if len(coded) < 2 {
 			return "", false
 		}
-		c, err := strconv.ParseUint(escaped[:2], 16, 8)
+		c, err := strconv.ParseUint(coded[:2], 16, 8)
 		if err != nil {
 			return "", false
 		}
 		b.WriteByte(byte(c))
-		part = escaped[2:]
+		part = coded[2:]
 	}
 	return b.String(), true
 }

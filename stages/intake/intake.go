@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -229,20 +230,17 @@ func (i *Intake) commit(ctx context.Context, group []owner.Commit) ([]owner.Resu
 	}
 }
 
-// The pace of gathering a group.
-const (
-	gatherMost = 2 * time.Millisecond
-	gatherStep = 200 * time.Microsecond
-)
+// gatherYields bounds how often the others go first while a group is gathered.
+const gatherYields = 10
 
-// gather waits a little while some of the requests being performed are not in the group yet: one commit of many costs
-// little more than one of a few. A request that is alone does not wait.
-func (i *Intake) gather(ctx context.Context, have func() int) {
-	for waited := time.Duration(0); waited < gatherMost; waited += gatherStep {
-		_, inside, _, _ := i.gate.state()
-		if have() >= min(inside, i.options.Batch) || i.options.Clock.Sleep(ctx, gatherStep) != nil {
+// gather lets those go first that are being performed and are not in the group yet: one commit of many costs little more
+// than one of a few. It does not wait for what is not there: a sleep, however short, is as long as a commit.
+func (i *Intake) gather(have func() int) {
+	for range gatherYields {
+		if _, inside, _, _ := i.gate.state(); have() >= min(inside, i.options.Batch) {
 			return
 		}
+		runtime.Gosched()
 	}
 }
 

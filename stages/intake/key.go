@@ -43,12 +43,15 @@ func brokerKey(transaction []byte) []byte {
 			return nil
 		}
 		return object(value, func(name string, value jsontext.Value) error {
-			to := map[string]*string{"item": &item, "location": &location}[name]
-			if to == nil {
-				return nil
+			switch name {
+			case "item":
+				have++
+				return stringMember(value, name, &item)
+			case "location":
+				have++
+				return stringMember(value, name, &location)
 			}
-			have++
-			return stringMember(value, name, to)
+			return nil
 		})
 	})
 	if err != nil || have != 2 || !utf8.ValidString(item) || !utf8.ValidString(location) {

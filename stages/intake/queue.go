@@ -23,8 +23,8 @@ type queue[In, Out any] struct {
 	do func(ctx context.Context, batch []In) ([]Out, error)
 	// failing is set while the last call of do failed: nothing new is taken then.
 	failing atomic.Bool
-	// gather, where set, may wait until have returns more, before a batch is taken.
-	gather func(ctx context.Context, have func() int)
+	// gather, where set, may let others run until have returns more, before a batch is taken.
+	gather func(have func() int)
 	// probe finds out whether do would work again.
 	probe func(ctx context.Context) error
 }
@@ -108,7 +108,7 @@ func (q *queue[In, Out]) take(ctx context.Context) []*item[In, Out] {
 	case it := <-q.items:
 		batch = append(batch, it)
 		if q.gather != nil {
-			q.gather(ctx, func() int { return 1 + len(q.items) })
+			q.gather(func() int { return 1 + len(q.items) })
 		}
 	case <-ctx.Done():
 	}

@@ -2,8 +2,11 @@ package intake
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"amends.dev/amends/stages/broker"
@@ -12,10 +15,12 @@ import (
 	"amends.dev/amends/stages/relay"
 )
 
-// The versions of every payload that the intake writes, each JSON.
+// The versions of the payloads that the intake writes: JSON, but for publications.
 const (
 	schemaVersion = 1
 	codecVersion  = 1
+	// publicationCodec is publication's own: there are as many as requests, and each is written, read and sent.
+	publicationCodec = 2
 )
 
 // The identities inside one owner.
@@ -56,11 +61,38 @@ const (
 	eventDelivered = "delivered"
 )
 
-// publication is what an effect publishes to the source topic.
-type publication struct {
-	Key       []byte `json:"key"`
-	Value     []byte `json:"value"`
-	Partition int32  `json:"partition"`
+// publication encodes what an effect publishes to the source topic, under publicationCodec: the partition, the key's length
+// and one, or 0 for the null key, each an unsigned varint; then the key, and the value as the rest.
+func publication(r Record) owner.Payload {
+	text := make([]byte, 0, 2*binary.MaxVarintLen32+len(r.Key)+len(r.Value))
+	text = binary.AppendUvarint(text, uint64(r.Partition))
+	if r.Key == nil {
+		text = binary.AppendUvarint(text, 0)
+	} else {
+		text = append(binary.AppendUvarint(text, uint64(len(r.Key))+1), r.Key...)
+	}
+	return owner.Payload{SchemaVersion: schemaVersion, CodecVersion: publicationCodec, Bytes: append(text, r.Value...)}
+}
+
+// published is the inverse of publication.
+func published(p owner.Payload) (Record, error) {
+	if err := known(p, publicationCodec); err != nil {
+		return Record{}, err
+	}
+	partition, n := binary.Uvarint(p.Bytes)
+	if n <= 0 || partition > math.MaxInt32 {
+		return Record{}, errors.New("a publication without a partition")
+	}
+	rest := p.Bytes[n:]
+	length, n := binary.Uvarint(rest)
+	if n <= 0 || length > uint64(len(rest)-n)+1 {
+		return Record{}, errors.New("a publication without its key")
+	}
+	r := Record{Partition: int32(partition), Value: rest[n:]}
+	if length > 0 {
+		r.Key, r.Value = r.Value[:length-1:length-1], r.Value[length-1:]
+	}
+	return r, nil
 }
 
 // delivery is what an effect of deliver_to has to deliver.
@@ -85,9 +117,8 @@ func payload(value any) (owner.Payload, error) {
 
 // decode reads a payload of this package, its versions first.
 func decode(p owner.Payload, into any) error {
-	if p.SchemaVersion != schemaVersion || p.CodecVersion != codecVersion {
-		return fmt.Errorf("payload of schema version %d and codec version %d; this build knows %d and %d",
-			p.SchemaVersion, p.CodecVersion, schemaVersion, codecVersion)
+	if err := known(p, codecVersion); err != nil {
+		return err
 	}
 	if err := json.Unmarshal(p.Bytes, into); err != nil {
 		return fmt.Errorf("decode a payload: %w", err)
@@ -95,14 +126,23 @@ func decode(p owner.Payload, into any) error {
 	return nil
 }
 
+// known refuses versions but those given, before anything is decoded.
+func known(p owner.Payload, codec uint64) error {
+	if p.SchemaVersion != schemaVersion || p.CodecVersion != codec {
+		return fmt.Errorf("payload of schema version %d and codec version %d; this build knows %d and %d here",
+			p.SchemaVersion, p.CodecVersion, schemaVersion, codec)
+	}
+	return nil
+}
+
 // Message is the record that an effect of PublishPrefix publishes: the same bytes each time (R34). The drain adds the
 // effect's identity in a header.
 func Message(effect owner.Effect) (broker.Message, error) {
-	var p publication
-	if err := decode(effect.Payload, &p); err != nil {
+	r, err := published(effect.Payload)
+	if err != nil {
 		return broker.Message{}, fmt.Errorf("effect %s: %w", effect.ID, err)
 	}
-	return broker.Message{Partition: p.Partition, Key: p.Key, Value: p.Value}, nil
+	return broker.Message{Partition: r.Partition, Key: r.Key, Value: r.Value}, nil
 }
 
 // acknowledged is the unit of work that records where the broker put the record of a pending publication (R29): the event
@@ -143,14 +183,10 @@ func acceptance(namespace string, fence uint64, event Event, record Record) (own
 	if err != nil {
 		return owner.Commit{}, err
 	}
-	publish, err := payload(publication(record))
-	if err != nil {
-		return owner.Commit{}, err
-	}
 	c := owner.Commit{
 		OwnerID: OwnerID(namespace, event.Author, event.RequestID), Create: &owner.Config{Mode: owner.EventHistory, Fence: fence},
 		Fence: fence, Inbox: input(requestInbox, happened), Append: []owner.Payload{happened},
-		Effects: []owner.Effect{{ID: publishID(namespace, record.Partition, event.Author, event.RequestID), Payload: publish}},
+		Effects: []owner.Effect{{ID: publishID(namespace, record.Partition, event.Author, event.RequestID), Payload: publication(record)}},
 	}
 	if event.DeliverTo == "" {
 		return c, nil

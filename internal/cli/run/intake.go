@@ -15,6 +15,7 @@ import (
 	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/cli/connect"
 	"amends.dev/amends/internal/exit"
+	"amends.dev/amends/internal/machine"
 	"amends.dev/amends/internal/pipeline"
 	"amends.dev/amends/stages/durability"
 	"amends.dev/amends/stages/intake/server"
@@ -201,6 +202,7 @@ func (o *intakeOptions) run(ctx context.Context, c connect.Connections) error {
 		return err
 	}
 	p.StateURL, p.Kafka, p.Log = c.StateURL(), c.Kafka, log
+	machine.Generous(o.app.Getenv)
 	s, err := pipeline.NewIntake(ctx, p)
 	if err != nil {
 		return refuse(err)

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -87,8 +88,8 @@ type performed struct {
 
 // write answers with JSON. A client that is gone does not get it.
 func (s *server) write(w http.ResponseWriter, status int, value any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
+	header := w.Header()
+	header["Content-Type"], header["X-Content-Type-Options"] = contentType, noSniff
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -97,11 +98,25 @@ func (s *server) write(w http.ResponseWriter, status int, value any) {
 	}
 }
 
+// The values of headers that every answer has; they are never changed.
+var (
+	contentType = []string{"application/json"}
+	noSniff     = []string{"nosniff"}
+)
+
+// read reads a body, at most limit bytes of it.
+func read(r *http.Request, limit int64) ([]byte, error) {
+	var text bytes.Buffer
+	text.Grow(int(min(max(r.ContentLength, 0), limit)) + bytes.MinRead)
+	_, err := text.ReadFrom(io.LimitReader(r.Body, limit))
+	return text.Bytes(), err
+}
+
 // submit is POST /v1/namespaces/{namespace}/transactions. The body is read first, because every answer to a request with
 // a marker carries the durability field (R30), that of 401 too.
 func (s *server) submit(w http.ResponseWriter, r *http.Request) {
 	start := s.options.Now()
-	text, err := io.ReadAll(io.LimitReader(r.Body, s.options.MaxBody+1))
+	text, err := read(r, s.options.MaxBody+1)
 	tooLarge := int64(len(text)) > s.options.MaxBody
 	if err == nil && tooLarge { // the marker may come later
 		var more []byte

@@ -18,7 +18,7 @@ CREATE TABLE owner (
     schema_versions     numeric(20, 0)[],
     codec_versions      numeric(20, 0)[],
     created_at          timestamptz NOT NULL DEFAULT now()
-) WITH (fillfactor = 90);
+) WITH (fillfactor = 50); -- position and fence change in place, of most owners once each
 
 -- Every event of an owner of mode event_history, for ever.
 CREATE TABLE owner_event (
