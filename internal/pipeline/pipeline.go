@@ -133,6 +133,22 @@ func (p *Pipeline) Close() {
 	p.closers = nil
 }
 
+// closeGrace bounds the closing of a pool. One waits for its connections whose statements were cut short until the server
+// has ended them, for up to a quarter of a minute each; the end of the process closes them as well.
+const closeGrace = 2 * time.Second
+
+// within does something, and waits for its end for so long at most.
+func within(limit time.Duration, do func()) {
+	done := make(chan struct{})
+	go func() { defer close(done); do() }()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}
+
 func (p *Pipeline) closer(f func()) { p.closers = append(p.closers, f) }
 
 func (p *Pipeline) source() kafka.Topic {
@@ -158,7 +174,7 @@ func (p *Pipeline) pool(ctx context.Context, url, schema string, kind postgres.K
 	if err != nil {
 		return nil, err
 	}
-	p.closer(pool.Close)
+	p.closer(func() { within(closeGrace, pool.Close) })
 	if err := postgres.CheckLayout(ctx, pool, kind, schema); err != nil {
 		return nil, err
 	}

@@ -234,9 +234,10 @@ func (r *Relay) publish(ctx context.Context, position Position) error {
 		return nil // the next step renews first
 	}
 	// Once begun, a publication runs to its end and is marked, also when ctx ends: cutting it short only makes repeats.
-	// It takes the delivery timeout at most.
-	ctx = context.WithoutCancel(ctx)
-	receipts, failure := Prefix(messages, r.options.Publisher.Publish(ctx, messages))
+	// It takes the delivery timeout at most, and a mark that waits for a lock is given up soon after the end.
+	receipts, failure := Prefix(messages, r.options.Publisher.Publish(context.WithoutCancel(ctx), messages))
+	ctx, cancel := outlasting(ctx, markGrace)
+	defer cancel()
 	r.settle(position.Partition, failure)
 	if len(receipts) > 0 {
 		err = r.options.Outbox.Mark(ctx, Mark{
@@ -253,6 +254,21 @@ func (r *Relay) publish(ctx context.Context, position Position) error {
 		return &PartitionError{Partition: position.Partition, Err: failure}
 	}
 	return nil
+}
+
+// markGrace is how long a mark may take after the end of the context.
+const markGrace = 2 * time.Second
+
+// outlasting returns a context that ends a while after ctx does.
+func outlasting(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer, end := context.WithTimeout(inner, while)
+		defer end()
+		<-timer.Done()
+		cancel()
+	})
+	return inner, func() { stop(); cancel() }
 }
 
 // read returns the run that follows position. Where the outbox is damaged there it stops the partition and returns none.

@@ -53,9 +53,7 @@ type partition struct {
 	stop    *Stop
 	stopAt  time.Time
 	// idleUntil is set after a poll that found nothing.
-	idleUntil time.Time
-	// began says that the current step has begun something that the end of the context does not cut short.
-	began        bool
+	idleUntil    time.Time
 	recordMillis int64
 }
 
@@ -89,7 +87,6 @@ func (p *partition) visibleStall() *fault.Stall {
 
 // work does one step of one partition.
 func (w *Worker) work(ctx context.Context, p *partition) (progress bool, err error) {
-	p.began = false
 	switch p.phase {
 	case acquiring:
 		return w.acquire(ctx, p)
@@ -237,10 +234,9 @@ func (w *Worker) consume(ctx context.Context, p *partition) (bool, error) {
 			return false, nil
 		}
 	}
-	p.began = true
-	unit, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.options.UnitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, w.options.UnitTimeout)
 	defer cancel()
-	return true, w.process(unit, p)
+	return true, w.process(ctx, p)
 }
 
 // poll fetches the records after the frontier.

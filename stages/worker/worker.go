@@ -135,8 +135,8 @@ func New(options Options) *Worker {
 
 // Step does one bounded unit of work for one partition: acquire it, or poll once and commit what came, or persist why it
 // stopped. progress asks for another Step at once, otherwise not before wake. Faults are kept by partition, visible in
-// Status, and do not hold up other partitions; the only error is that of an ended ctx. A unit of work that has begun is
-// finished even so.
+// Status, and do not hold up other partitions; the only error is that of an ended ctx. The end of ctx cuts a unit of work
+// short, which may be waiting for a lock: all of it is rolled back, or all of it committed (S8).
 func (w *Worker) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, time.Time{}, err
@@ -152,8 +152,8 @@ func (w *Worker) Step(ctx context.Context) (progress bool, wake time.Time, err e
 	w.last = p.id
 	progress, err = w.work(ctx, p)
 	switch {
-	case err != nil && ctx.Err() != nil && !p.began:
-		// The poll or the acquisition was cut short by the end; nothing is wrong with the partition.
+	case err != nil && ctx.Err() != nil:
+		cut(p, err)
 	case err != nil:
 		w.failed(p, err)
 	case progress:
@@ -165,6 +165,14 @@ func (w *Worker) Step(ctx context.Context) (progress bool, wake time.Time, err e
 	w.signalLag(ctx)
 	_, wake = w.due()
 	return progress, wake, nil
+}
+
+// cut drops what the end of the context cut short: nothing is wrong with the partition.
+func cut(p *partition, err error) {
+	p.reset()
+	if errors.Is(err, ErrUnknownOutcome) {
+		p.phase = rereading
+	}
 }
 
 // Close releases all readers and tells the broker the last frontiers. It leaves the membership to its owner.

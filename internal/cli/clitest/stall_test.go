@@ -1,10 +1,14 @@
 package clitest
 
 import (
+	"context"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // TestR36StallIsSeenFromOutside: why a stage of a running process does not move is said by a status asked for anywhere; it is
@@ -68,4 +72,39 @@ func TestR36StallIsSeenFromOutside(t *testing.T) { //nolint:tparallel // its sub
 			stages.stop(syscall.SIGTERM, 0)
 		})
 	}
+}
+
+// TestB034ShutdownWhereEveryStageWaits: each stage in turn waits for a lock within its transaction when the process is told
+// to end: it ends at once and in order, the statement is cancelled in the database, and the next process goes on.
+func TestB034ShutdownWhereEveryStageWaits(t *testing.T) {
+	t.Parallel()
+	w := appliedWorld(t)
+	const waiting = `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+	for i, table := range []string{"amends_shop.outbox", "amends_shop.receipt", "amends_shop_view.balance", "amends_shop.partition_state"} {
+		holder, err := pgx.Connect(t.Context(), w.database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = holder.Close(context.Background()) })
+		stages := w.run()
+		if _, err := holder.Exec(t.Context(), `BEGIN; LOCK TABLE `+table+` IN EXCLUSIVE MODE`); err != nil {
+			t.Fatal(err)
+		}
+		w.must("generate", "--count", "60", "--seed", strconv.Itoa(31+i))
+		stages.await("waits for "+table, func() bool { return w.number(waiting) > 0 })
+		told := time.Now()
+		stages.stop(syscall.SIGTERM, 0)
+		if took := time.Since(told); took > 15*time.Second {
+			t.Errorf("%s held: the process took %v to end", table, took)
+		} else {
+			t.Logf("%s held: %v", table, took)
+		}
+		w.becomes(0, waiting)
+		if _, err := holder.Exec(t.Context(), `ROLLBACK`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stages := w.run()
+	w.passes("shop")
+	stages.stop(syscall.SIGTERM, 0)
 }
