@@ -55,6 +55,8 @@ type partition struct {
 	// idleUntil is set after a poll that found nothing.
 	idleUntil    time.Time
 	recordMillis int64
+	// told is the size of the largest envelope that the log was told of.
+	told int
 }
 
 // reset drops everything that was decided, cached or polled ahead of the database (R15). Epoch and frontier stay.

@@ -64,6 +64,7 @@ func (w *Worker) committed(p *partition, batch *ledger.Batch, done int) {
 		p.recordMillis = p.rest.Records[done-1].TimestampMillis
 	}
 	p.frontier = batch.NextOffset()
+	w.tellLarge(p, batch.Envelopes())
 	p.cache.Return(batch)
 	p.rest.Records = p.rest.Records[done:]
 	if p.rest.Next <= p.frontier {
@@ -71,6 +72,20 @@ func (w *Worker) committed(p *partition, batch *ledger.Batch, done int) {
 	}
 	p.stall = nil
 	w.lag[p.id] = p.frontier
+}
+
+// tellLarge says in good time that an envelope comes near to what the output topic takes, where its partition would stall
+// until the topic takes more; again whenever it has grown by half.
+func (w *Worker) tellLarge(p *partition, envelopes []ledger.Envelope) {
+	for i := range envelopes {
+		e := &envelopes[i]
+		if len(e.Value) >= max(w.options.LargeOutput, p.told+p.told/2) {
+			p.told = len(e.Value)
+			w.options.Log.Warn("an envelope grows large: the source contradicts itself at very many revisions of one key; "+
+				"correct it, or see to it that max.message.bytes of the output topic stays above",
+				"partition", p.id, "key", string(e.Key), "bytes", len(e.Value))
+		}
+	}
 }
 
 // withinBytes counts the records whose keys and values fit into limit; the first always does.

@@ -31,6 +31,9 @@ const (
 	// DefaultMaxOutputBytes is the size of envelopes after which a unit of work ends early: one backdated record can
 	// restate all days of its key (B043).
 	DefaultMaxOutputBytes = 64 << 20
+	// DefaultLargeOutput is the size of one envelope, in bytes, from which on the log tells of it: a quarter of what the
+	// output topics take that apply creates. The status of a key names all its ambiguous revisions (S7, R10).
+	DefaultLargeOutput = 8 << 20
 	// DefaultCacheRows is the size of each partition's cache, in rows of about 150 bytes.
 	DefaultCacheRows = 1 << 19
 	// DefaultPollWait is how long one step waits for records, shared by the partitions of a lane.
@@ -68,8 +71,8 @@ type Options struct {
 	Log *slog.Logger
 
 	// The rest have defaults, above, where they are 0. CacheRows below 0 caches nothing.
-	MaxBatch, MaxInputBytes, MaxOutputBytes, CacheRows int
-	PollWait, Idle, UnitTimeout, LagInterval           time.Duration
+	MaxBatch, MaxInputBytes, MaxOutputBytes, LargeOutput, CacheRows int
+	PollWait, Idle, UnitTimeout, LagInterval                        time.Duration
 }
 
 func (o *Options) setDefaults() {
@@ -85,6 +88,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxBatch, DefaultMaxBatch)
 	setDefault(&o.MaxInputBytes, DefaultMaxInputBytes)
 	setDefault(&o.MaxOutputBytes, DefaultMaxOutputBytes)
+	setDefault(&o.LargeOutput, DefaultLargeOutput)
 	setDefault(&o.CacheRows, DefaultCacheRows)
 	setDefault(&o.PollWait, DefaultPollWait)
 	setDefault(&o.Idle, DefaultIdle)
