@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/progress"
 	"amends.dev/amends/internal/exit"
 )
 
@@ -39,7 +40,8 @@ func newCompare(a *app.App) *cobra.Command {
 		Long: "compare runs `amendsctl oracle` and the same computation as a query in DuckDB, Polars, DataFusion and\n" +
 			"ClickHouse, as far as their Python modules are installed, over the same files, each as a process of its own,\n" +
 			"one after the other, several times over. Results are compared first: an engine that finds something else makes\n" +
-			"the command fail. Medians are printed, and each peer's as a ratio to the oracle's.",
+			"the command fail. Medians are printed, and each peer's as a ratio to the oracle's.\n\n" +
+			"With --dir the history is kept there and used again by the next run of the same flags.",
 		Example: "  amendsctl bench compare --rows 1000000\n" +
 			"  amendsctl bench compare --rows 10000000 --no-raw --dir ./history --runs 5",
 		Args: cobra.NoArgs,
@@ -104,6 +106,9 @@ type sample struct {
 
 // run measures all engines, interleaved.
 func (c *comparison) run(ctx context.Context, flags *historyFlags) error {
+	line := progress.Start(c.app)
+	defer line.Stop()
+	line.Phase("generate", 0)
 	if err := flags.elsewhere(ctx, c.dir); err != nil {
 		return err
 	}
@@ -112,6 +117,7 @@ func (c *comparison) run(ctx context.Context, flags *historyFlags) error {
 	}
 	for n := range c.runs {
 		for _, e := range c.engines {
+			line.Phase(fmt.Sprintf("run %d of %d of %s", n+1, c.runs, e.Name), 0)
 			if err := c.measure(ctx, e); err != nil {
 				return fmt.Errorf("run %d of %s: %w", n+1, e.Name, err)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/progress"
 	"amends.dev/amends/internal/exit"
 )
 
@@ -19,6 +20,9 @@ func newGenerate(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate --dir DIR",
 		Short: "Generate a history as a snapshot with its manifest, and nothing more",
+		Long: "generate makes a deterministic history of transactions and corrections: amendments, moved days, cancellations,\n" +
+			"exact duplicates, stale revisions, conflicts at lower and at highest revisions, rejected records. It says first what\n" +
+			"disk that needs, and refuses where the disk has less. The same flags make the same bytes on every machine.",
 		Example: "  amendsctl bench generate --rows 10000000 --no-raw --dir ./history\n" +
 			"  amendsctl oracle ./history/manifest.yaml --records ./history/snapshot -o summary",
 		Args: cobra.NoArgs,
@@ -26,19 +30,26 @@ func newGenerate(a *app.App) *cobra.Command {
 	var h historyFlags
 	h.add(cmd)
 	dir := cmd.Flags().String("dir", "", "folder for the history")
-	cmd.RunE = func(*cobra.Command, []string) error {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *dir == "" {
 			return exit.With(exit.Usage, errors.New("no folder given; name one with --dir"))
 		}
-		made, err := h.open(*dir)
+		line := progress.Start(a)
+		watch := start(a.Now)
+		made, err := h.open(cmd.Context(), a, *dir, line)
+		line.Stop()
 		if err != nil {
 			return err
 		}
-		word := "kept"
-		if made.made {
-			word = "written"
+		if made.room == nil {
+			_, err = fmt.Fprintf(a.Stdout, "%d records kept in %s\n", h.config.Rows, *dir)
+			return err
 		}
-		_, err = fmt.Fprintf(a.Stdout, "%d records %s in %s\n", h.config.Rows, word, *dir)
+		bytes, err := made.bytes("part", "raw")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.Stdout, "%d records written in %s\n%s", h.config.Rows, *dir, watch.stop(h.config.Rows, bytes).line("generate"))
 		return err
 	}
 	return cmd

@@ -1,16 +1,20 @@
 package bench
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/progress"
 	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/synthetic"
@@ -47,12 +51,13 @@ type history struct {
 	namespace *manifests.Namespace
 	snapshot  *snapshot.Snapshot
 	dir       string
-	// made says that it was generated now.
-	made bool
+	// room is what generating it needed; nil where the folder held it already.
+	room *room
 }
 
-// open opens the history of a folder, or generates it there. The folder of another history is refused.
-func (f *historyFlags) open(dir string) (*history, error) {
+// open opens the history of a folder, or generates it there, after it has said what disk that needs. The folder of another
+// history is refused.
+func (f *historyFlags) open(ctx context.Context, a *app.App, dir string, line *progress.Line) (*history, error) {
 	c := f.config
 	c.Raw = !f.noRaw
 	h, err := synthetic.New(c)
@@ -62,9 +67,16 @@ func (f *historyFlags) open(dir string) (*history, error) {
 	set := filepath.Join(dir, setName)
 	s, err := snapshot.Open(set)
 	if err == nil {
-		return &history{h.Namespace, s, dir, false}, sameHistory(h, s)
+		return &history{namespace: h.Namespace, snapshot: s, dir: dir}, sameHistory(h, s)
 	}
 	if !errors.Is(err, snapshot.ErrNone) {
+		return nil, err
+	}
+	room := f.room(dir, int64(len(h.Namespace.Spec.StockKeys)))
+	if _, err := fmt.Fprintln(a.Stderr, room); err != nil {
+		return nil, err
+	}
+	if err := room.check(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -73,11 +85,12 @@ func (f *historyFlags) open(dir string) (*history, error) {
 	if err := writeManifest(dir, h.Namespace); err != nil {
 		return nil, err
 	}
-	if err := h.Write(set); err != nil {
+	line.Phase("generate", c.Rows)
+	if err := h.WriteContext(ctx, set, line.Add); err != nil {
 		return nil, err
 	}
 	s, err = snapshot.Open(set)
-	return &history{h.Namespace, s, dir, true}, err
+	return &history{h.Namespace, s, dir, &room}, err
 }
 
 // sameHistory checks that a folder holds the history that is asked for, as far as its description tells.
@@ -118,11 +131,11 @@ spec:
 	return os.WriteFile(filepath.Join(dir, manifestName), []byte(text), 0o640)
 }
 
-// bytes is the size of the files of one kind, part or raw.
-func (h *history) bytes(kind string) (int64, error) {
+// bytes is the size of the files of some kinds, part or raw.
+func (h *history) bytes(kinds ...string) (int64, error) {
 	var total int64
 	for _, f := range h.snapshot.Files() {
-		if !strings.HasPrefix(f.Name, kind+"-") {
+		if kind, _, _ := strings.Cut(f.Name, "-"); !slices.Contains(kinds, kind) {
 			continue
 		}
 		info, err := os.Stat(filepath.Join(h.dir, setName, f.Name))

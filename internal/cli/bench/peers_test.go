@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/testkit/python"
 	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/synthetic"
@@ -21,7 +23,7 @@ func TestPeersFindTheSame(t *testing.T) {
 	interpreter := python.Interpreter(t, "duckdb", "polars")
 	dir := t.TempDir()
 	flags := historyFlags{config: synthetic.Config{Rows: 30_000, Keys: 60, Skew: 110, Partitions: 3, Seed: 5}, noRaw: true}
-	h, err := flags.open(dir)
+	h, err := flags.open(t.Context(), &app.App{Stderr: io.Discard}, dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,16 +3,18 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/progress"
 	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/internal/machine"
 	"amends.dev/amends/oracle/arrow"
+	"amends.dev/amends/oracle/reference"
 )
 
 // newVerify returns `bench verify`.
@@ -21,36 +23,36 @@ func newVerify(a *app.App) *cobra.Command {
 		Use:   "verify",
 		Short: "Generate a history as a snapshot, recompute it, and print how fast that was",
 		Long: "verify makes a deterministic history of transactions and corrections, writes it as a snapshot, and has the\n" +
-			"oracle recompute it with complete validation. It prints the time of each phase, records and bytes a second,\n" +
-			"processor time, the peak memory of the process, and counts and sums of the result.\n\n" +
+			"oracle recompute it with complete validation. It says first what disk that needs, and refuses where the disk has\n" +
+			"less. It prints the time of each phase, records and bytes a second, processor time, peak memory, and counts and\n" +
+			"sums of the result. A partition whose records do not fit into --memory is read several times over, for some of its\n" +
+			"keys at a time; that is said too.\n\n" +
 			"With --dir the history is kept there, with its manifest, and used again by the next run of the same flags.",
 		Example: "  amendsctl bench verify --rows 1000000\n" +
 			"  amendsctl bench verify --rows 10000000 --no-raw --dir ./history -o json",
 		Args: cobra.NoArgs,
 	}
-	var h historyFlags
-	h.add(cmd)
-	dir := cmd.Flags().String("dir", "", "folder that keeps the history (default a temporary one)")
-	fromRaw := cmd.Flags().Bool("from-raw", false, "decode the raw records again instead of reading typed columns")
-	workers := cmd.Flags().Int("parallel", 0, "number of goroutines (default one for each processor)")
-	memory := cmd.Flags().String("memory", "", "memory for records at a time, as 512MiB (default a quarter of the machine's)")
-	output := cmd.Flags().StringP("output", "o", "text", "text or json")
+	var o verifyOptions
+	o.history.add(cmd)
+	flags := cmd.Flags()
+	dir := flags.String("dir", "", "folder that keeps the history (default a temporary one)")
+	flags.StringVar(&o.engine, "engine", arrow.Engine{}.Name(), "arrow (columnar) or reference (row by row, for small histories)")
+	flags.BoolVar(&o.fromRaw, "from-raw", false, "decode the raw records again instead of reading typed columns")
+	flags.IntVar(&o.columnar.Workers, "parallel", 0, "number of goroutines of the engine arrow (default one for each processor)")
+	memory := flags.String("memory", "", "memory for records at a time, as 512MiB (default a quarter of the machine's)")
+	output := flags.StringP("output", "o", "text", "text or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *output != "text" && *output != "json" {
 			return exit.With(exit.Usage, fmt.Errorf("unknown output %q; want text or json", *output))
 		}
-		if *fromRaw && h.noRaw {
-			return exit.With(exit.Usage, fmt.Errorf("--from-raw needs the raw records that --no-raw leaves out"))
-		}
-		bytes, err := machine.Budget(*memory)
-		if err != nil {
+		if err := o.check(*memory); err != nil {
 			return exit.With(exit.Usage, err)
 		}
 		path, remove, err := folder(*dir)
 		if err != nil {
 			return err
 		}
-		f, err := measure(cmd.Context(), a, &h, path, *fromRaw, arrow.Options{Workers: *workers, Memory: bytes})
+		f, err := measure(cmd.Context(), a, &o, path)
 		if e := remove(); err == nil {
 			err = e
 		}
@@ -65,92 +67,148 @@ func newVerify(a *app.App) *cobra.Command {
 	return cmd
 }
 
+// verifyOptions are the flags of bench verify.
+type verifyOptions struct {
+	history  historyFlags
+	engine   string
+	fromRaw  bool
+	columnar arrow.Options
+}
+
+// check finds flags that make no sense, and fills the memory in.
+func (o *verifyOptions) check(memory string) (err error) {
+	row := o.engine == reference.Engine{}.Name()
+	switch {
+	case !row && o.engine != arrow.Engine{}.Name():
+		return fmt.Errorf("unknown engine %q; want arrow or reference", o.engine)
+	case row && o.history.noRaw:
+		return errors.New("the engine reference needs the raw records that --no-raw leaves out")
+	case o.fromRaw && o.history.noRaw:
+		return errors.New("--from-raw needs the raw records that --no-raw leaves out")
+	case o.columnar.Workers < 0:
+		return fmt.Errorf("--parallel %d; want at least 1", o.columnar.Workers)
+	}
+	o.fromRaw = o.fromRaw || row
+	o.columnar.Memory, err = machine.Budget(memory)
+	return err
+}
+
 // figures are what one run measured.
 type figures struct {
-	Rows  int64  `json:"rows"`
-	Keys  int    `json:"keys"`
-	Files string `json:"files"` // typed or raw
-	Bytes int64  `json:"bytes"`
-	// Generate is absent where the folder held the history already.
-	Generate  *phase         `json:"generate,omitempty"`
-	Recompute phase          `json:"recompute"`
-	PeakBytes int64          `json:"peakBytes"`
-	Checksum  arrow.Checksum `json:"checksum"`
+	Rows   int64  `json:"rows"`
+	Keys   int    `json:"keys"`
+	Engine string `json:"engine"`
+	Files  string `json:"files"` // typed or raw
+	Bytes  int64  `json:"bytes"`
+	// Disk and Generate are absent where the folder held the history already.
+	Disk      *room  `json:"disk,omitempty"`
+	Generate  *phase `json:"generate,omitempty"`
+	Recompute phase  `json:"recompute"`
+	// ReadAgain is about partitions that do not fit into memory; absent for the engine reference, which keeps no records.
+	ReadAgain *readAgain `json:"readAgain,omitempty"`
+	PeakBytes int64      `json:"peakBytes"`
+	// Checksum is that of the engine arrow, Sums what the engine reference tells of the same.
+	Checksum *arrow.Checksum `json:"checksum,omitempty"`
+	Sums     *sums           `json:"sums,omitempty"`
 }
 
-// phase is the time of one phase.
-type phase struct {
-	WallMS int64 `json:"wallMs"`
-	CPUMS  int64 `json:"cpuMs"`
-}
-
-// stopwatch measures phases.
-type stopwatch struct {
-	now  func() time.Time
-	wall time.Time
-	cpu  time.Duration
-}
-
-// start begins a phase.
-func start(now func() time.Time) stopwatch { return stopwatch{now, now(), cpu()} }
-
-// stop ends it.
-func (s stopwatch) stop() phase {
-	return phase{s.now().Sub(s.wall).Milliseconds(), (cpu() - s.cpu).Milliseconds()}
+// readAgain tells what did not fit into memory. Nothing is written to disk for that: what is not kept is read again.
+type readAgain struct {
+	Partitions  int   `json:"partitions"`
+	Times       int   `json:"times"` // that the files of the one with most were read
+	MemoryBytes int64 `json:"memoryBytes"`
 }
 
 // measure generates and recomputes.
-func measure(ctx context.Context, a *app.App, flags *historyFlags, dir string, fromRaw bool, o arrow.Options) (*figures, error) {
+func measure(ctx context.Context, a *app.App, o *verifyOptions, dir string) (*figures, error) {
 	machine.Thrifty(a.Getenv)
+	line := progress.Start(a)
+	defer line.Stop()
 	watch := start(a.Now)
-	h, err := flags.open(dir)
+	h, err := o.history.open(ctx, a, dir, line)
 	if err != nil {
 		return nil, err
 	}
-	f := &figures{Rows: flags.config.Rows, Keys: len(h.namespace.Spec.StockKeys), Files: "typed"}
-	if h.made {
-		made := watch.stop()
-		f.Generate = &made
+	f := &figures{Rows: o.history.config.Rows, Keys: len(h.namespace.Spec.StockKeys), Engine: o.engine, Files: "typed", Disk: h.room}
+	kind := "part"
+	if o.fromRaw {
+		f.Files, kind = "raw", "raw"
 	}
-	watch = start(a.Now)
-	var r *arrow.Result
-	if fromRaw {
-		f.Files = "raw"
-		source, err := h.snapshot.Raw()
-		if err != nil {
-			return nil, err
-		}
-		r, err = arrow.Engine{}.ComputeRaw(ctx, h.namespace, source, o)
-		if err != nil {
-			return nil, err
-		}
-	} else if r, err = (arrow.Engine{}).ComputeColumns(ctx, h.namespace, h.snapshot.Typed(), o); err != nil {
+	if f.Bytes, err = h.bytes(kind); err != nil {
 		return nil, err
 	}
-	f.Recompute = watch.stop()
-	f.Checksum, f.PeakBytes = r.Checksum(), ownPeak()
-	kind := map[bool]string{false: "part", true: "raw"}[fromRaw]
-	f.Bytes, err = h.bytes(kind)
-	return f, err
+	if h.room != nil {
+		all, err := h.bytes("part", "raw")
+		if err != nil {
+			return nil, err
+		}
+		made := watch.stop(f.Rows, all)
+		f.Generate, f.PeakBytes = &made, made.PeakBytes
+	}
+	watch = start(a.Now)
+	if err := f.recompute(ctx, o, h, line); err != nil {
+		return nil, err
+	}
+	f.Recompute = watch.stop(f.Rows, f.Bytes)
+	f.PeakBytes = max(f.PeakBytes, f.Recompute.PeakBytes)
+	return f, nil
+}
+
+// recompute runs the engine.
+func (f *figures) recompute(ctx context.Context, o *verifyOptions, h *history, line *progress.Line) error {
+	if o.engine == (reference.Engine{}).Name() {
+		p, err := reference.Engine{}.Compute(ctx, h.namespace, progress.History(line, h.snapshot.History(), f.Rows))
+		if err == nil {
+			f.Sums, err = sumsOf(p)
+		}
+		return err
+	}
+	r, reading, err := columnar(ctx, o, h, line)
+	if err != nil {
+		return err
+	}
+	sum := r.Checksum()
+	partitions, times := reading.Again()
+	f.Checksum, f.ReadAgain = &sum, &readAgain{partitions, times, o.columnar.Memory}
+	return nil
+}
+
+// columnar runs the engine arrow.
+func columnar(ctx context.Context, o *verifyOptions, h *history, line *progress.Line) (*arrow.Result, *progress.Reading, error) {
+	if !o.fromRaw {
+		source, reading := progress.Typed(line, h.snapshot.Typed(), o.columnar.Memory)
+		r, err := arrow.Engine{}.ComputeColumns(ctx, h.namespace, source, o.columnar)
+		return r, reading, err
+	}
+	raw, err := h.snapshot.Raw()
+	if err != nil {
+		return nil, nil, err
+	}
+	source, reading := progress.Raw(line, raw, o.columnar.Memory)
+	r, err := arrow.Engine{}.ComputeRaw(ctx, h.namespace, source, o.columnar)
+	return r, reading, err
 }
 
 // print prints the figures for people.
 func (f *figures) print(w io.Writer) error {
-	line := func(name string, p phase, bytes int64) string {
-		seconds := max(float64(p.WallMS)/1000, 0.001)
-		text := fmt.Sprintf("%-10s %8.2f s %8.2f CPU s %12.0f records/s", name, seconds, float64(p.CPUMS)/1000, float64(f.Rows)/seconds)
-		if bytes > 0 {
-			text += fmt.Sprintf(" %8.1f MB/s", float64(bytes)/1e6/seconds)
-		}
-		return text + "\n"
-	}
 	text := fmt.Sprintf("%d records, %d stock keys, %.1f MB of %s files\n", f.Rows, f.Keys, float64(f.Bytes)/1e6, f.Files)
 	if f.Generate != nil {
-		text += line("generate", *f.Generate, 0)
+		text += f.Generate.line("generate")
 	}
-	text += line("recompute", f.Recompute, f.Bytes)
-	text += fmt.Sprintf("peak memory of the process: %.0f MB\n", float64(f.PeakBytes)/1e6)
-	sum, err := json.Marshal(f.Checksum)
+	text += f.Recompute.line("recompute")
+	if r := f.ReadAgain; r != nil {
+		text += fmt.Sprintf("memory for records: %s, ", size(r.MemoryBytes))
+		if r.Partitions == 0 {
+			text += "each partition was read once\n"
+		} else {
+			text += fmt.Sprintf("%d partitions did not fit and were read up to %d times, no temporary files\n", r.Partitions, r.Times)
+		}
+	}
+	var result any = f.Checksum
+	if f.Sums != nil {
+		result = f.Sums
+	}
+	sum, err := json.Marshal(result)
 	if err != nil {
 		return err
 	}

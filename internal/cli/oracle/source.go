@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/progress"
 	"amends.dev/amends/internal/recordfile"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/arrow"
@@ -41,7 +42,9 @@ func columnar(ctx context.Context, a *app.App, ns *manifests.Namespace, path str
 		return nil, err
 	}
 	if s == nil {
-		return e.ComputeRecords(ctx, ns, lines(a, ns, path), o)
+		line := progress.Start(a)
+		defer line.Stop()
+		return e.ComputeRecords(ctx, ns, progress.History(line, lines(a, ns, path), 0), o)
 	}
 	meta := s.Meta()
 	text := "raw: not read"
@@ -55,14 +58,18 @@ func columnar(ctx context.Context, a *app.App, ns *manifests.Namespace, path str
 	if err := note(a, text); err != nil {
 		return nil, err
 	}
+	line := progress.Start(a)
+	defer line.Stop()
 	if !fromRaw {
-		return e.ComputeColumns(ctx, ns, s.Typed(), o)
+		source, _ := progress.Typed(line, s.Typed(), o.Memory)
+		return e.ComputeColumns(ctx, ns, source, o)
 	}
 	raw, err := s.Raw()
 	if err != nil {
 		return nil, err
 	}
-	return e.ComputeRaw(ctx, ns, raw, o)
+	source, _ := progress.Raw(line, raw, o.Memory)
+	return e.ComputeRaw(ctx, ns, source, o)
 }
 
 // openSnapshot opens a folder; nil where the path is a file or stdin.
@@ -86,13 +93,21 @@ func rowByRow(ctx context.Context, a *app.App, e engine.Engine, ns *manifests.Na
 	if err != nil {
 		return nil, err
 	}
+	if s != nil {
+		if err := note(a, "typed: not read"); err != nil {
+			return nil, err
+		}
+	}
+	line := progress.Start(a)
+	defer line.Stop()
 	if s == nil {
-		return e.Compute(ctx, ns, lines(a, ns, path))
+		return e.Compute(ctx, ns, progress.History(line, lines(a, ns, path), 0))
 	}
-	if err := note(a, "typed: not read"); err != nil {
-		return nil, err
+	total := int64(0)
+	for _, f := range s.Files() {
+		total += f.Rows
 	}
-	return e.Compute(ctx, ns, s.History())
+	return e.Compute(ctx, ns, progress.History(line, s.History(), total/2)) // a typed and a raw file each
 }
 
 // note says on stderr what the result does not rest on.
