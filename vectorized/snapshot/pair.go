@@ -40,7 +40,7 @@ func createParquet(s storage, path string, schema *parquet.Schema) (*parquetFile
 		return nil, err
 	}
 	p := &parquetFile{path: path, file: f, digest: sha256.New(), buffer: bufio.NewWriterSize(f, 1<<18)}
-	p.rows = parquet.NewGenericWriter[any](p, schema, parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(pageBytes),
+	p.rows = parquet.NewGenericWriter[any](p, schema, parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds("item"), parquet.SkipPageBounds("location"), parquet.SkipPageBounds("txn_id"), parquet.SkipPageBounds("kind"),
 		parquet.SkipPageBounds("reject_reason"), parquet.SkipPageBounds("key"), parquet.SkipPageBounds("value"))
 	return p, nil
