@@ -37,16 +37,17 @@ type LayoutError struct {
 	Kind   Kind
 	// Have is the schema's version, 0 where it is not set up; Want is the build's.
 	Have, Want int
-	// Other is the migration that was applied with another text than this build's, empty where there is none.
-	Other string
+	// Other is the migration that was applied with another text than this build's, empty where there is none; Found and
+	// Wanted are the SHA-256 of the two texts.
+	Other, Found, Wanted string
 }
 
 // Error implements error.
 func (e *LayoutError) Error() string {
 	switch {
 	case e.Other != "":
-		return fmt.Sprintf("schema %s: migration %s/%s was applied with other text than this build has: use the amendsctl that applied it",
-			e.Schema, e.Kind, e.Other)
+		return fmt.Sprintf("schema %s holds a %s layout of another build: %s/%s is %.12s…, this build's is %.12s…, and none is converted: use the amendsctl that applied it, or %s",
+			e.Schema, e.Kind, e.Kind, e.Other, e.Found, e.Wanted, e.fresh())
 	case e.Have == 0:
 		return fmt.Sprintf("schema %s holds no %s: apply the namespace first", e.Schema, e.Kind)
 	case e.Have > e.Want:
@@ -56,6 +57,14 @@ func (e *LayoutError) Error() string {
 		return fmt.Sprintf("schema %s is of %s layout version %d and this build needs %d: apply the namespace again",
 			e.Schema, e.Kind, e.Have, e.Want)
 	}
+}
+
+// fresh is how to go on with this build.
+func (e *LayoutError) fresh() string {
+	if e.Kind == KindCatalog {
+		return "another database"
+	}
+	return "apply a new namespace over the same source topic"
 }
 
 // migration is one numbered file.
@@ -192,7 +201,10 @@ func appliedVersion(ctx context.Context, q querier, migrations []migration, kind
 		}
 		have = version
 		if version >= 1 && version <= len(migrations) && migrations[version-1].digest != digest {
-			return 0, &LayoutError{Schema: schema, Kind: kind, Have: version, Want: len(migrations), Other: migrations[version-1].name}
+			m := migrations[version-1]
+			return 0, &LayoutError{
+				Schema: schema, Kind: kind, Have: version, Want: len(migrations), Other: m.name, Found: digest, Wanted: m.digest,
+			}
 		}
 	}
 	if err := rows.Err(); err != nil {

@@ -91,7 +91,7 @@ func TestLayoutOfAnotherVersionIsRefused(t *testing.T) {
 	if _, err := pool.Exec(ctx, `UPDATE amends.schema_version SET sha256 = 'other'`); err != nil {
 		t.Fatal(err)
 	}
-	if err := Migrate(ctx, pool, KindCatalog, CatalogSchema); err == nil || !strings.Contains(err.Error(), "0001_catalog.sql") {
+	if err := Migrate(ctx, pool, KindCatalog, CatalogSchema); err == nil || !strings.Contains(err.Error(), "catalog/0001_catalog.sql is other…, this build's is ") {
 		t.Errorf("altered migration: %v", err)
 	}
 }
