@@ -4,20 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/compare"
-	"amends.dev/amends/oracle/engine"
 	"amends.dev/amends/oracle/explain"
 	"amends.dev/amends/oracle/projection"
 	"amends.dev/amends/oracle/report"
 )
-
-// progressEvery is the number of records between two progress events of a scan.
-const progressEvery = 100_000
 
 // findings are the outcome of scan and comparison.
 type findings struct {
@@ -25,7 +20,7 @@ type findings struct {
 	// visible counts the records by partition.
 	visible    []int64
 	projection *projection.Projection
-	rejected   []compare.Rejected
+	// rejections are the first ones, as many as are listed.
 	rejections []report.Rejection
 	// payloads are the contradicting payloads of each conflict.
 	payloads  map[projection.Conflict][]report.Payload
@@ -64,7 +59,7 @@ func (v *run) judgeHistory(ctx context.Context) bool {
 
 // snapshotFits says whether a snapshot that is to be judged holds exactly the history of the boundary (R22).
 func (v *run) snapshotFits() bool {
-	s, result := v.deps.Snapshot, v.machine.Result()
+	s, result := v.snapshot, v.machine.Result()
 	if s == nil {
 		return true
 	}
@@ -99,56 +94,6 @@ func (v *run) handledAll(found *findings) bool {
 	return len(v.report.Incomplete) == 0
 }
 
-// history reads a part of the source: of the snapshot where one is judged, else of the topic.
-func (v *run) history(r boundary.Range) engine.History {
-	if v.deps.Snapshot != nil {
-		return v.deps.Snapshot.History(r)
-	}
-	return v.deps.Topics.History(r)
-}
-
-// scan has the engine compute the history through H, and identifies the records behind its diagnostics.
-func (v *run) scan(ctx context.Context) (*findings, error) {
-	whole := v.whole()
-	found := &findings{visible: make([]int64, len(whole.To))}
-	var broken error
-	history := func(ctx context.Context) iter.Seq2[engine.Record, error] {
-		return func(yield func(engine.Record, error) bool) {
-			found.records, broken = 0, nil
-			clear(found.visible)
-			for record, err := range v.history(whole)(ctx) {
-				if err != nil {
-					broken = err
-				} else {
-					v.count(found, record.Partition)
-				}
-				if !yield(record, err) {
-					return
-				}
-			}
-		}
-	}
-	var err error
-	found.projection, err = v.judge.Compute(ctx, v.applied.Namespace, history)
-	if broken != nil { // whatever the engine makes of it
-		return nil, broken
-	}
-	if err != nil {
-		return nil, err
-	}
-	return found, v.identify(ctx, whole, found)
-}
-
-// count counts a record read.
-func (v *run) count(found *findings, partition int32) {
-	if int(partition) < len(found.visible) {
-		found.visible[partition]++
-	}
-	if found.records++; found.records%progressEvery == 0 {
-		v.tell(fmt.Sprintf("%d records read", found.records))
-	}
-}
-
 // failed sorts why a phase ended: a history that is not there, or an answer that did not come in time, makes the boundary
 // incomplete; anything else is a failure.
 func (v *run) failed(phase boundary.Phase, err error) {
@@ -178,7 +123,7 @@ func (v *run) compare(ctx context.Context, found *findings) error {
 	p.await("a snapshot of the evidence")
 	return cause(waiting, v.deps.State.Evidence(waiting, v.applied, func(evidence Evidence) error {
 		return errors.Join(
-			c.Quarantine(compare.Slice(found.rejected), awaited(p, "the quarantine", evidence.Quarantine(waiting))),
+			c.Quarantine(v.rejected(waiting, p, found), awaited(p, "the quarantine", evidence.Quarantine(waiting))),
 			c.Conflicts(compare.Slice(allConflicts(found.projection)), awaited(p, "the conflict evidence", evidence.Conflicts(waiting))),
 			v.comparePayloads(waiting, p, found, evidence))
 	}))
@@ -258,7 +203,7 @@ func (f *findings) fill(r *report.Report) {
 	r.Differences = append(r.Differences, f.collector.Listed()...)
 	r.Explanations, r.NotExplained = append(r.Explanations, f.explanations...), f.notExplained
 	c := &r.Counts
-	c.Records, c.Rejections, c.Differences = f.records, int64(len(f.rejections)), f.collector.Differences()
+	c.Records, c.Rejections, c.Differences = f.records, int64(len(f.projection.Rejections)), f.collector.Differences()
 	c.Balances, c.Alerts = f.collector.Tally(compare.FamilyBalance), f.collector.Tally(compare.FamilyAlert)
 	c.Statuses, c.Quarantine = f.collector.Tally(compare.FamilyStatus), f.collector.Tally(compare.FamilyQuarantine)
 	c.ConflictRows = f.collector.Tally(compare.FamilyConflict)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"time"
 
 	"amends.dev/amends/manifests"
@@ -168,8 +169,27 @@ type Snapshot struct {
 	// TopicID, Starts and Ends are those of the history that it holds; they must be the boundary's.
 	TopicID      string
 	Starts, Ends []int64
-	// History reads a part of it, as Topics.History does. Its errors name the damaged file.
+	// History reads the raw records of a part of it, as Topics.History does, and of its files those that hold one. Its errors
+	// name the damaged file.
 	History func(r boundary.Range) engine.History
+	// Typed, where not nil, are its typed columns, by which an engine that takes them judges.
+	Typed Typed
+}
+
+// Typed is a history as typed columns: what a decoder made of its records. Its errors name the damaged file.
+type Typed interface {
+	// Compute has an engine compute the whole history, and counts its records by partition. It returns nil without an error
+	// where the engine takes records only, or the columns hold for another configuration.
+	Compute(ctx context.Context, judge engine.Engine, ns *manifests.Namespace) (*projection.Projection, []int64, error)
+	// Transactions calls visit for each accepted record of the given keys, in offset order within a partition.
+	Transactions(ctx context.Context, of map[compare.Key]bool, visit func(partition int32, offset int64, t engine.Transaction)) error
+}
+
+// Spool keeps a history that is too large for memory on disk while it is judged.
+type Spool interface {
+	// Keep copies a history of a range, and returns it as a snapshot with what removes it; nil without an error where the
+	// engine has memory for it, or takes records only.
+	Keep(ctx context.Context, judge engine.Engine, a *Applied, r boundary.Range, history engine.History) (*Snapshot, func() error, error)
 }
 
 // Clock is the passage of time.
@@ -206,6 +226,8 @@ type Deps struct {
 	Holder string
 	// Snapshot, where not nil, is judged in place of the source topic.
 	Snapshot *Snapshot
+	// Spool, where not nil, keeps large histories of the source topic on disk.
+	Spool Spool
 	// Engines are tried in this order where the engine is chosen automatically.
 	Engines []engine.Engine
 	Clock   Clock
@@ -228,6 +250,8 @@ const (
 	DefaultPoll    = 200 * time.Millisecond
 	DefaultSettle  = 500 * time.Millisecond
 	DefaultLimit   = 100
+	// DefaultRejections is some 2 MB of a report.
+	DefaultRejections = 10_000
 	// LeaseTTL is how long the writer lease is held at a time: a run that is killed keeps the writers out for as long.
 	LeaseTTL = 15 * time.Second
 	// EngineAuto picks the first engine that may judge what built the state (R26).
@@ -247,6 +271,8 @@ type Options struct {
 	Timeout, Poll, Settle time.Duration
 	// Limit bounds the listed differences of each family; counts are always full. Negative: list all.
 	Limit int
+	// Rejections bounds the listed rejections, which are held in memory; counts are always full. Negative: list all.
+	Rejections int
 	// Code is the version of the running program.
 	Code string
 	// WritersStopped is the operator's statement that no writer runs: it stands in for a lease that cannot be read (R22).
@@ -273,6 +299,12 @@ func (o Options) withDefaults() Options {
 		o.Limit = DefaultLimit
 	case o.Limit < 0:
 		o.Limit = 0
+	}
+	switch {
+	case o.Rejections == 0:
+		o.Rejections = DefaultRejections
+	case o.Rejections < 0:
+		o.Rejections = math.MaxInt
 	}
 	return o
 }

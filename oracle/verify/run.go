@@ -45,7 +45,13 @@ func Run(ctx context.Context, deps Deps, options Options) (*report.Report, error
 	v := newRun(deps, options, applied, judge)
 	v.scope = scope
 	defer v.releaseLease(ctx)
-	if err := v.drive(ctx); err != nil {
+	err = v.drive(ctx)
+	if v.unspool != nil {
+		if left := v.unspool(); left != nil { // no verdict is lost for it
+			v.tell(oneLine(left))
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return v.finish(ctx)
@@ -88,6 +94,9 @@ type run struct {
 	handled []int64
 	// scope are the keys that the report shows apart.
 	scope []compare.Key
+	// snapshot is what is judged in place of the topic: the one of deps, or a copy that unspool removes; nil for the topic.
+	snapshot *Snapshot
+	unspool  func() error
 	// output is the output topic as last observed.
 	output *boundary.Topic
 	// found is the outcome of scan and comparison; it enters the report only at a complete boundary.
@@ -116,7 +125,7 @@ func newRun(deps Deps, options Options, a *Applied, judge engine.Engine) *run {
 	})
 	now := deps.Clock.Now()
 	r.Began = now.UTC().Format(time.RFC3339)
-	return &run{deps: deps, options: options, applied: a, judge: judge, machine: machine, report: r, began: now, phaseBegan: now}
+	return &run{deps: deps, options: options, applied: a, judge: judge, machine: machine, report: r, began: now, phaseBegan: now, snapshot: deps.Snapshot}
 }
 
 // drive takes the machine from its first phase to its end. Its error is that of ctx, or wraps ErrRefused.

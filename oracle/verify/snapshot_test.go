@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -36,6 +37,7 @@ func (w *world) exported() *verify.Snapshot {
 		if err != nil {
 			w.t.Fatal(err)
 		}
+		r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
 		records = append(records, r)
 	}
 	return &verify.Snapshot{

@@ -54,6 +54,8 @@ type world struct {
 	options                 verify.Options
 	onEvent                 func(verify.Event)
 	snapshot                *verify.Snapshot
+	spool                   verify.Spool
+	topics                  func(verify.Topics) verify.Topics
 	view                    func(viewPort) viewPort
 	clock                   verify.Clock
 	writers                 func(verify.Writers) verify.Writers
@@ -280,7 +282,11 @@ func (w *world) run() (*report.Report, error) {
 	if w.writers != nil {
 		writers = w.writers(state)
 	}
-	return verify.Run(ctx, verify.Deps{State: state, View: shown, Topics: topics, Engines: w.engines, Clock: w.clock,
+	var broker verify.Topics = topics
+	if w.topics != nil {
+		broker = w.topics(topics)
+	}
+	return verify.Run(ctx, verify.Deps{State: state, View: shown, Topics: broker, Spool: w.spool, Engines: w.engines, Clock: w.clock,
 		Writers: writers, Holder: "verify-test", Snapshot: w.snapshot, Progress: w.onEvent}, w.options)
 }
 

@@ -13,6 +13,7 @@ import (
 	"amends.dev/amends/internal/cli/load"
 	"amends.dev/amends/internal/cli/version"
 	"amends.dev/amends/internal/exit"
+	"amends.dev/amends/internal/machine"
 	"amends.dev/amends/oracle/report"
 	"amends.dev/amends/oracle/verify"
 )
@@ -21,9 +22,13 @@ import (
 type flags struct {
 	quiesce, verbose, writersStopped bool
 	namespace, engine, from          string
-	timeout                          time.Duration
-	limit                            int
-	scope                            []string
+	// fromRaw says to decode raw records of a snapshot anew; memory bounds what the recomputation holds, bytes is its value.
+	fromRaw bool
+	memory  string
+	bytes   int64
+	timeout time.Duration
+	limit   int
+	scope   []string
 	// reports are files for the report; unkept says not to keep it in the database.
 	reports []string
 	unkept  bool
@@ -41,6 +46,8 @@ func (f *flags) add(cmd *cobra.Command) {
 	set.StringVarP(&f.namespace, "namespace", "n", "", "applied namespace; needed where there is more than one")
 	set.StringVar(&f.engine, "engine", verify.EngineAuto, "engine that recomputes the source: auto, arrow or reference")
 	set.StringVar(&f.from, "from", "", "folder of an exported snapshot to judge in place of the topic; it must hold exactly the boundary's history")
+	set.BoolVar(&f.fromRaw, "from-raw", false, "decode the raw records of a snapshot anew instead of judging by its typed columns")
+	set.StringVar(&f.memory, "memory", "", "memory for records at a time, as 512MiB (default a quarter of the machine's); a larger history of the topic is kept in a temporary folder")
 	set.DurationVar(&f.timeout, "timeout", verify.DefaultTimeout, "how long each phase may wait; then the verdict is INCOMPLETE")
 	set.BoolVar(&f.writersStopped, "writers-stopped", false, "your statement that no writer runs; needed where this role may not read the writer lease")
 	set.StringArrayVar(&f.scope, "scope", nil, "key=ITEM,LOCATION: say in the verdict's line what was found of this key (repeatable); changes no verdict")
@@ -66,12 +73,16 @@ func (f *flags) check() error {
 		err = fmt.Errorf("--limit %d is negative; 0 lists all", f.limit)
 	case f.engine != verify.EngineAuto && !isEngine(f.engine):
 		err = fmt.Errorf("--engine %s; want auto, arrow or reference", f.engine)
+	case f.fromRaw && f.from == "":
+		err = errors.New("--from-raw is for a snapshot; name it with --from")
 	case f.expect != "" && f.record != "":
 		err = errors.New("--expect-diagnostics and --write-diagnostics exclude each other")
 	case !slices.Contains([]string{progressAuto, progressPlain, progressOff}, f.progress):
 		err = fmt.Errorf("--progress %s; want auto, plain or off", f.progress)
 	default:
-		err = checkReports(f.reports)
+		if f.bytes, err = machine.Budget(f.memory); err == nil {
+			err = checkReports(f.reports)
+		}
 	}
 	format, unknown := report.ParseFormat(f.formatName)
 	if f.format = format; unknown != nil {
@@ -109,6 +120,9 @@ func (f *flags) options(a *app.App, manifest *load.Flags, args []string) (verify
 	}
 	if f.limit == 0 {
 		o.Limit = -1
+	}
+	if f.expect != "" || f.record != "" { // all that is found belongs into the file
+		o.Rejections = -1
 	}
 	if !manifest.Given(args) {
 		return o, nil

@@ -57,6 +57,14 @@ func (p *progress) event(e verify.Event) {
 	_, _ = fmt.Fprintf(p.out, "\r\033[K%s", line)
 }
 
+// note shows a line that stays.
+func (p *progress) note(text string) {
+	if p.tty && p.phase != "" {
+		_, _ = fmt.Fprintln(p.out)
+	}
+	_, _ = fmt.Fprintln(p.out, text)
+}
+
 // end leaves the terminal at the beginning of a line.
 func (p *progress) end() {
 	if p.tty && p.phase != "" {

@@ -10,12 +10,13 @@ import (
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/engine"
 	"amends.dev/amends/oracle/verify"
+	"amends.dev/amends/vectorized"
 	"amends.dev/amends/vectorized/snapshot"
 )
 
-// openSnapshot opens an exported history to be judged in place of the topic. Its raw records are read and decoded anew:
-// the typed columns are the judgement of a decoder.
-func openSnapshot(dir string) (*verify.Snapshot, error) {
+// openSnapshot opens an exported history to be judged in place of the topic: by its typed columns, where the engine takes
+// them, unless fromRaw says that its raw records are to be decoded anew. The raw records of rejections are read in any case.
+func openSnapshot(dir string, fromRaw bool, memory int64) (*verify.Snapshot, error) {
 	s, err := snapshot.Open(dir)
 	if errors.Is(err, snapshot.ErrNone) {
 		return nil, exit.With(exit.Usage, fmt.Errorf("--from %w; amendsctl export writes one", err))
@@ -23,29 +24,75 @@ func openSnapshot(dir string) (*verify.Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--from: %w", err)
 	}
-	if _, err := s.Raw(); errors.Is(err, snapshot.ErrNoRaw) {
-		return nil, exit.With(exit.Usage, fmt.Errorf("--from %w, which hold what a decoder made of the records; amendsctl export writes raw ones too", err))
+	raw, err := s.Raw()
+	if errors.Is(err, snapshot.ErrNoRaw) {
+		return nil, exit.With(exit.Usage, fmt.Errorf("--from %w, and rejected records are compared by their raw bytes; amendsctl export writes raw ones too", err))
 	}
-	meta := s.Meta()
-	return &verify.Snapshot{
-		Name: dir, TopicID: meta.TopicID, Starts: meta.Starts, Ends: meta.Ends,
-		History: func(r boundary.Range) engine.History { return part(s.History(), r) },
-	}, nil
+	if err != nil {
+		return nil, fmt.Errorf("--from: %w", err)
+	}
+	judged := asSnapshot(dir, s, raw, memory)
+	if fromRaw {
+		judged.Typed = nil
+	}
+	return judged, nil
 }
 
-// part is the part of a history in a range. A damaged file is an error also where the range needs none of it.
-func part(whole engine.History, r boundary.Range) engine.History {
+// asSnapshot is a snapshot as a verification takes it.
+func asSnapshot(name string, s *snapshot.Snapshot, raw vectorized.RawSource, memory int64) *verify.Snapshot {
+	meta := s.Meta()
+	return &verify.Snapshot{
+		Name: name, TopicID: meta.TopicID, Starts: meta.Starts, Ends: meta.Ends,
+		History: func(r boundary.Range) engine.History { return part(s, raw, r) },
+		Typed:   typed{s, memory},
+	}
+}
+
+// part is the part of a history in a range, of which the files that hold none of it are not read.
+func part(s *snapshot.Snapshot, raw vectorized.RawSource, r boundary.Range) engine.History {
 	return func(ctx context.Context) iter.Seq2[engine.Record, error] {
 		return func(yield func(engine.Record, error) bool) {
-			for record, err := range whole(ctx) {
-				p := int(record.Partition)
-				if err == nil && (p >= len(r.From) || record.Offset < r.From[p] || record.Offset >= r.To[p]) {
+			decoder := raw.NewDecoder()
+			var buffer []byte
+			for i, f := range rawFiles(s) {
+				p := int(f.Partition)
+				if p >= len(r.From) || f.LastOffset < r.From[p] || f.FirstOffset >= r.To[p] {
 					continue
 				}
-				if !yield(record, err) {
+				loaded, grown, err := raw.Load(ctx, i, buffer)
+				buffer = grown
+				if err != nil {
+					yield(engine.Record{}, err)
+					return
+				}
+				if !records(ctx, loaded, decoder, f.Partition, r, yield) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// records yields the records of one file that are in a range, and reports whether more are wanted.
+func records(ctx context.Context, loaded vectorized.Loaded, decoder vectorized.RawDecoder, partition int32, r boundary.Range, yield func(engine.Record, error) bool) bool {
+	for group := range loaded.Groups() {
+		columns, err := decoder.Columns(loaded, group)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			yield(engine.Record{}, err)
+			return false
+		}
+		wanted := true
+		columns.Each(func(offset int64, key, value []byte) {
+			if wanted && offset >= r.From[partition] && offset < r.To[partition] {
+				wanted = yield(engine.Record{Partition: partition, Offset: offset, Key: key, Value: value}, nil)
+			}
+		})
+		if !wanted {
+			return false
+		}
+	}
+	return true
 }

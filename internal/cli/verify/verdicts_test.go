@@ -108,31 +108,39 @@ func TestR22FromExportedSnapshot(t *testing.T) {
 	if code, _, stderr := amendsctl(env, "export", "--out", dir); code != exit.OK {
 		t.Fatal(stderr)
 	}
-	verify := func(code exit.Code, want string) {
+	verify := func(code exit.Code, want string, more ...string) {
 		t.Helper()
-		got, stdout, stderr := amendsctl(env, "verify", "--quiesce", "--from", dir, "--scope", "key=bolt,oslo")
+		got, stdout, stderr := amendsctl(env, append([]string{"verify", "--quiesce", "--from", dir, "--scope", "key=bolt,oslo"}, more...)...)
 		if got != code || !strings.Contains(stdout+stderr, want) {
 			t.Errorf("exit code %d, want %d and %q\n%s%s", got, code, want, stdout, stderr)
 		}
 	}
 	verify(exit.OK, "; scope bolt/oslo: no difference in 3 facts")
-	files, err := filepath.Glob(filepath.Join(dir, "raw-*.parquet"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+	verify(exit.OK, dir+", typed columns")
+	flip := func(kind string) string {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(dir, kind+"-*.parquet"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		whole, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole[len(whole)/2] ^= 1
+		if err := os.WriteFile(files[0], whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Base(files[0])
 	}
-	whole, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole[len(whole)/2] ^= 1
-	if err := os.WriteFile(files[0], whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	verify(exit.Error, filepath.Base(files[0]))
-	whole[len(whole)/2] ^= 1
-	if err := os.WriteFile(files[0], whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	verify(exit.Error, flip("part"))
+	verify(exit.OK, `snapshot "`+dir+`"`, "--from-raw") // which reads none of them
+	flip("part")
+	damaged := flip("raw")
+	verify(exit.Error, damaged, "--from-raw")
+	verify(exit.Error, damaged, "--engine", "reference") // it has a decoder of its own
+	verify(exit.OK, ", typed columns")                   // nothing was rejected, so that nothing rests on raw records
+	flip("raw")
 	verify(exit.OK, "PASS shop: ")
 	absent := filepath.Join(dir, "absent", "found.yaml") // the verdict is not lost with the file that it cannot write
 	if code, _, stderr := amendsctl(env, "verify", "--quiesce", "--write-diagnostics", absent); code != exit.Error || !strings.Contains(stderr, "the verdict is PASS, and the diagnostics cannot be written: ") {

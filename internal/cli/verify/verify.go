@@ -72,12 +72,12 @@ func run(ctx context.Context, a *app.App, c connect.Connections, options verify.
 	}
 	defer done()
 	if f.from != "" {
-		if deps.Snapshot, err = openSnapshot(f.from); err != nil {
+		if deps.Snapshot, err = openSnapshot(f.from, f.fromRaw, f.bytes); err != nil {
 			return err
 		}
 	}
 	shown := newProgress(a, f)
-	deps.Progress = shown.event
+	deps.Progress, deps.Spool = shown.event, spool{f.bytes, shown.note}
 	r, err := verify.Run(ctx, deps, options)
 	shown.end()
 	if err != nil && ctx.Err() != nil {
