@@ -7,9 +7,11 @@ import (
 
 // Authority resolves the rows of one key after the other (S3, S4). Its memory is reused; it is for one goroutine.
 type Authority struct {
-	seed  uint64
-	slots []uint32 // a row's number + 1, or 0; by hash of the identity
-	lower []uint32 // rows of revisions below the highest one of their identity
+	seed    uint64
+	slots   []uint64 // the upper half of an identity's hash over its number + 1, or 0; by the lower bits of the hash
+	highest []uint32 // by identity
+	lower   []uint32 // rows of revisions below the highest one of their identity
+	groups  []Group
 	// Of the key in work: records that repeat another one, and whether any revision is in conflict.
 	duplicates int
 	conflict   bool
@@ -20,115 +22,132 @@ func NewAuthority(seed uint64) *Authority { return &Authority{seed: seed} }
 
 // Resolved is what the rows of one key amount to. Slices are valid until the next Resolve.
 type Resolved struct {
-	// Identities is the number of distinct transaction IDs, Duplicates that of records which repeat another one in a
-	// revision without conflict.
-	Identities, Duplicates int
+	// Duplicates is the number of records which repeat another one in a revision without conflict.
+	Duplicates int
 	// Conflict says that a revision is in conflict; Blocked, that a highest one is.
 	Conflict, Blocked bool
-	// Highest are the slots of the highest revisions: a row's number + 1, or 0 for none.
+	// Highest is, for each distinct transaction ID, a row of its highest revision.
 	Highest []uint32
 	// Lower are one row for each revision below the highest one.
 	Lower []uint32
+	// Groups tell, by row, about the revisions of rows in Highest and Lower.
+	Groups []Group
 }
 
-// Resolve groups the rows of one key by identity and revision. Rows may be in any order; Count must be 1 and Conflict
-// false in each. Afterwards one row of each group has the group's Count and Conflict; Highest and Lower name these.
-func (a *Authority) Resolve(rows []Row, arenas Arenas) Resolved {
+// Group are the records of one revision of an identity.
+type Group struct {
+	// Again is the number of its records, less one.
+	Again uint32
+	// Conflict says that they hold distinct payloads.
+	Conflict bool
+}
+
+// Resolve groups the rows of one key by identity and revision. Rows may be in any order, and stay.
+func (a *Authority) Resolve(rows []Row, annex *Annex) Resolved {
 	a.slots = table(a.slots, len(rows))
-	a.lower, a.duplicates, a.conflict = a.lower[:0], 0, false
-	res := Resolved{Highest: a.slots}
-	mask := uint64(len(a.slots) - 1)
+	a.groups = cleared(a.groups, len(rows))
+	a.highest, a.lower, a.duplicates, a.conflict = a.highest[:0], a.lower[:0], 0, false
+	slots, mask := a.slots, uint64(len(a.slots)-1)
 	for i := range rows {
 		row := &rows[i]
-		at := row.TxnID.hash(a.seed) & mask
-		for a.slots[at] != 0 && !rows[a.slots[at]-1].TxnID.same(row.TxnID, arenas) {
-			at = (at + 1) & mask
-		}
-		if a.slots[at] == 0 {
-			a.slots[at] = uint32(i) + 1
-			res.Identities++
-			continue
-		}
-		top := &rows[a.slots[at]-1]
-		switch {
-		case row.Revision == top.Revision:
-			a.join(top, row)
-		case row.Revision > top.Revision:
-			a.lower = append(a.lower, a.slots[at]-1)
-			a.slots[at] = uint32(i) + 1
-		default:
-			a.lower = append(a.lower, uint32(i))
+		hash := row.TxnID.hash(a.seed)
+		for at := hash & mask; ; at = (at + 1) & mask {
+			slot := slots[at]
+			if slot == 0 {
+				a.highest = append(a.highest, uint32(i))
+				slots[at] = hash&printMask | uint64(len(a.highest))
+				break
+			}
+			if number := uint32(slot) - 1; (slot^hash)&printMask == 0 && rows[a.highest[number]].TxnID.same(row.TxnID, annex.IDs) {
+				a.again(rows, annex, number, uint32(i))
+				break
+			}
 		}
 	}
-	res.Lower = a.group(rows, arenas)
+	res := Resolved{Lower: a.group(rows, annex), Highest: a.highest, Groups: a.groups}
 	res.Duplicates, res.Conflict = a.duplicates, a.conflict
 	if a.conflict {
-		res.Blocked = slices.ContainsFunc(res.Highest, func(slot uint32) bool { return slot != 0 && rows[slot-1].Conflict })
+		res.Blocked = slices.ContainsFunc(res.Highest, func(row uint32) bool { return a.groups[row].Conflict })
 	}
 	return res
 }
 
+// printMask is the part of a hash that a slot keeps, so that other identities are mostly told apart without a look at
+// their rows.
+const printMask = 0xFFFFFFFF << 32
+
+// again adds another row of an identity that is known.
+func (a *Authority) again(rows []Row, annex *Annex, identity, i uint32) {
+	top := a.highest[identity]
+	revision, highest := rows[i].revision(annex), rows[top].revision(annex)
+	switch {
+	case revision == highest:
+		a.join(rows, annex, top, i)
+	case revision > highest:
+		a.lower = append(a.lower, top)
+		a.highest[identity] = i
+	default:
+		a.lower = append(a.lower, i)
+	}
+}
+
 // join adds a row, or the group of one, to a group of the same identity and revision. Only groups without conflict count
 // as duplicates.
-func (a *Authority) join(group, row *Row) {
-	for _, r := range []*Row{group, row} {
-		if !r.Conflict {
-			a.duplicates -= int(r.Count) - 1
+func (a *Authority) join(rows []Row, annex *Annex, to, row uint32) {
+	group, other := &a.groups[to], &a.groups[row]
+	for _, g := range []*Group{group, other} {
+		if !g.Conflict {
+			a.duplicates -= int(g.Again)
 		}
 	}
-	group.Count += row.Count
-	group.Conflict = group.Conflict || row.Conflict || !group.samePayload(row)
+	group.Again += other.Again + 1
+	group.Conflict = group.Conflict || other.Conflict || !rows[to].samePayload(&rows[row], annex)
 	if group.Conflict {
 		a.conflict = true
 	} else {
-		a.duplicates += int(group.Count) - 1
+		a.duplicates += int(group.Again)
 	}
 }
 
 // group joins the lower rows of one revision and returns one for each. A table by identity and revision keeps hostile
 // chains of revisions linear.
-func (a *Authority) group(rows []Row, arenas Arenas) []uint32 {
+func (a *Authority) group(rows []Row, annex *Annex) []uint32 {
 	if len(a.lower) < 2 {
 		return a.lower
 	}
-	used := len(a.slots)
-	a.slots = extend(a.slots, len(a.lower))
-	slots := a.slots[used:]
-	mask := uint64(len(slots) - 1)
+	a.slots = table(a.slots, len(a.lower))
+	slots, mask := a.slots, uint64(len(a.slots)-1)
 	kept := a.lower[:0]
 	for _, i := range a.lower {
 		row := &rows[i]
-		at := mix(row.TxnID.hash(a.seed)+uint64(row.Revision)*0x9E3779B97F4A7C15) & mask
-		for slots[at] != 0 {
-			if first := &rows[slots[at]-1]; first.Revision == row.Revision && first.TxnID.same(row.TxnID, arenas) {
+		revision := row.revision(annex)
+		hash := mix(row.TxnID.hash(a.seed) + uint64(revision)*0x9E3779B97F4A7C15)
+		for at := hash & mask; ; at = (at + 1) & mask {
+			slot := slots[at]
+			if slot == 0 {
+				slots[at] = hash&printMask | uint64(i+1)
+				kept = append(kept, i)
 				break
 			}
-			at = (at + 1) & mask
+			first := uint32(slot) - 1
+			if (slot^hash)&printMask == 0 && rows[first].revision(annex) == revision && rows[first].TxnID.same(row.TxnID, annex.IDs) {
+				a.join(rows, annex, first, i)
+				break
+			}
 		}
-		if slots[at] != 0 {
-			a.join(&rows[slots[at]-1], row)
-			continue
-		}
-		slots[at] = i + 1
-		kept = append(kept, i)
 	}
-	a.slots = a.slots[:used]
 	return kept
 }
 
 // table returns a cleared table of a power of two, at most half full with n entries.
-func table(slots []uint32, n int) []uint32 { return extend(slots[:0], n) }
+func table(slots []uint64, n int) []uint64 { return cleared(slots, 1<<bits.Len(uint(2*n))) }
 
-// extend appends a cleared table for n entries.
-func extend(slots []uint32, n int) []uint32 {
-	size := 1 << bits.Len(uint(2*n))
-	used := len(slots)
-	if cap(slots) < used+size {
-		grown := make([]uint32, used, used+size)
-		copy(grown, slots)
-		slots = grown
+// cleared returns n zero values, in the memory of a slice where that is enough.
+func cleared[T any](memory []T, n int) []T {
+	if cap(memory) < n {
+		return make([]T, n, n+n/4)
 	}
-	slots = slots[:used+size]
-	clear(slots[used:])
-	return slots
+	memory = memory[:n]
+	clear(memory)
+	return memory
 }

@@ -20,22 +20,22 @@ const (
 type Chunks struct {
 	mem   memory.Allocator
 	mu    sync.Mutex
-	slabs [][]byte // guarded by mu
-	free  [][]Row  // guarded by mu
+	slabs [][]byte          // guarded by mu
+	free  []*[chunkRows]Row // guarded by mu
 }
 
 // NewChunks returns an empty pool over an allocator; Release gives everything back to that.
 func NewChunks(mem memory.Allocator) *Chunks { return &Chunks{mem: mem} }
 
 // take returns a chunk with anything in it.
-func (c *Chunks) take() []Row {
+func (c *Chunks) take() *[chunkRows]Row {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.free) == 0 {
 		slab := c.mem.Allocate(slabChunks * chunkRows * RowBytes)
 		c.slabs = append(c.slabs, slab)
 		for rows := asRows(slab); len(rows) > 0; rows = rows[chunkRows:] {
-			c.free = append(c.free, rows[:chunkRows:chunkRows])
+			c.free = append(c.free, (*[chunkRows]Row)(rows))
 		}
 	}
 	last := len(c.free) - 1
@@ -45,7 +45,7 @@ func (c *Chunks) take() []Row {
 }
 
 // put takes chunks back.
-func (c *Chunks) put(chunks [][]Row) {
+func (c *Chunks) put(chunks []*[chunkRows]Row) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.free = append(c.free, chunks...)

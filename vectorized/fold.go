@@ -38,11 +38,12 @@ type OutOfDomain struct {
 
 // Fold folds the active rows of one key after the other. Its memory is reused; it is for one goroutine.
 type Fold struct {
-	days   []int32
-	qtys   []int64
 	sums   []int64  // by day from the key's first one on; zero between two keys
 	active []uint64 // bit set of days, like sums
-	order  []uint32
+	// days, qtys and order are used where there is no array of days.
+	days  []int32
+	qtys  []int64
+	order []uint32
 }
 
 // denseDays bounds the days between a key's first and last activity for which an array of days is used whatever the
@@ -51,63 +52,77 @@ const denseDays = 1 << 12
 
 // Key appends the closes of one key that is not blocked: of its highest revisions that are no CANCEL (S5). A key with a
 // day out of domain appends nothing and returns those days.
-func (f *Fold) Key(out *Closes, rows []Row, highest []uint32, opening, threshold int64) []OutOfDomain {
-	f.days, f.qtys, f.order = f.days[:0], f.qtys[:0], f.order[:0]
-	first, last := int32(math.MaxInt32), int32(math.MinInt32)
-	volume, overflow := magnitude(opening), uint64(0)
-	for _, slot := range highest {
-		if slot == 0 || rows[slot-1].Kind == KindCancel {
+func (f *Fold) Key(out *Closes, rows []Row, highest []uint32, annex *Annex, opening, threshold int64) []OutOfDomain {
+	first, last, active, magnitudes := int64(math.MaxInt64), int64(math.MinInt64), 0, uint64(0)
+	for _, i := range highest {
+		row := &rows[i]
+		if !row.active() {
 			continue
 		}
-		row := &rows[slot-1]
-		day := Day(row.ValidTime)
-		first, last = min(first, day), max(last, day)
-		f.days, f.qtys = append(f.days, day), append(f.qtys, row.Qty)
-		var carry uint64
-		volume, carry = bits.Add64(volume, magnitude(row.Qty), 0)
-		overflow |= carry
+		first, last = min(first, row.ValidTime), max(last, row.ValidTime)
+		qty := row.quantity(annex)
+		magnitudes |= uint64(qty ^ qty>>63)
+		active++
 	}
-	switch span := int64(last) - int64(first) + 1; {
-	case len(f.days) == 0:
+	if active == 0 {
 		return nil
-	case overflow != 0 || volume > math.MaxInt64:
+	}
+	// So many quantities of so many bits stay below 2^61 together, and with the opening balance below 2^63.
+	narrow := bits.Len64(magnitudes)+bits.Len(uint(active)) <= 61 && opening>>62 == opening>>63
+	span := int(Day(last)) - int(Day(first)) + 1
+	_, carry := bits.Add64(uint64(last)-uint64(first), intoDay(first), 0)
+	switch {
+	case !narrow:
+		f.collect(rows, highest, annex, active)
 		return f.exact(out, opening, threshold)
-	case span <= max(denseDays, 8*int64(len(f.days))):
-		f.dense(out, first, int(span), opening, threshold)
+	case carry == 0 && span <= max(denseDays, 8*active):
+		f.dense(out, rows, highest, annex, first, span, opening, threshold)
 	default:
+		f.collect(rows, highest, annex, active)
 		f.sorted(out, opening, threshold)
 	}
 	return nil
 }
 
-// magnitude is |n|, also of the smallest one.
-func magnitude(n int64) uint64 {
-	if n < 0 {
-		return -uint64(n)
-	}
-	return uint64(n)
-}
+// intoDay is the time since midnight, in nanoseconds.
+func intoDay(nanos int64) uint64 { return uint64((nanos%nanosPerDay + nanosPerDay) % nanosPerDay) }
 
 // dense adds up in an array of days. No sum can leave int64.
-func (f *Fold) dense(out *Closes, first int32, span int, opening, threshold int64) {
+func (f *Fold) dense(out *Closes, rows []Row, highest []uint32, annex *Annex, first int64, span int, opening, threshold int64) {
 	if len(f.sums) < span {
 		f.sums, f.active = make([]int64, span), make([]uint64, (span+63)/64)
 	}
-	for i, day := range f.days {
-		at := uint32(day - first)
-		f.sums[at] += f.qtys[i]
-		f.active[at/64] |= 1 << (at % 64)
+	sums, active := f.sums, f.active
+	midnight := uint64(first) - intoDay(first)
+	for _, i := range highest {
+		row := &rows[i]
+		if !row.active() {
+			continue
+		}
+		at := (uint64(row.ValidTime) - midnight) / nanosPerDay
+		sums[at] += row.quantity(annex)
+		active[at/64] |= 1 << (at % 64)
 	}
-	balance := opening
+	balance, day := opening, Day(first)
 	for w := range (span + 63) / 64 {
-		for set := f.active[w]; set != 0; set &= set - 1 {
+		for set := active[w]; set != 0; set &= set - 1 {
 			at := w*64 + bits.TrailingZeros64(set)
 			before := balance
-			balance += f.sums[at]
-			f.sums[at] = 0
-			out.add(first+int32(at), before, balance, threshold)
+			balance += sums[at]
+			sums[at] = 0
+			out.add(day+int32(at), before, balance, threshold)
 		}
-		f.active[w] = 0
+		active[w] = 0
+	}
+}
+
+// collect lists days and quantities of the active rows.
+func (f *Fold) collect(rows []Row, highest []uint32, annex *Annex, active int) {
+	f.days, f.qtys, f.order = slices.Grow(f.days[:0], active), slices.Grow(f.qtys[:0], active), f.order[:0]
+	for _, i := range highest {
+		if row := &rows[i]; row.active() {
+			f.days, f.qtys = append(f.days, Day(row.ValidTime)), append(f.qtys, row.quantity(annex))
+		}
 	}
 }
 
@@ -165,6 +180,11 @@ func (f *Fold) exact(out *Closes, opening, threshold int64) []OutOfDomain {
 		out.truncate(kept)
 	}
 	return outside
+}
+
+// clone is a copy that is no larger than it must be.
+func (c *Closes) clone() Closes {
+	return Closes{slices.Clone(c.Day), slices.Clone(c.Close), slices.Clone(c.Crossing)}
 }
 
 // truncate keeps the first n days.

@@ -31,26 +31,24 @@ func records() *rapid.Generator[[]record] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) record {
 		return record{
 			txn:       rapid.SampledFrom([]string{"a", "b", "ab", "é", "a\x01", long, long + "y", long + "z", strings.Repeat("w", 256)}).Draw(t, "txn"),
-			revision:  rapid.SampledFrom([]int64{1, 2, 10, math.MaxInt64}).Draw(t, "revision"),
+			revision:  rapid.SampledFrom([]int64{1, 2, narrowRevision, narrowRevision + 1, math.MaxInt64}).Draw(t, "revision"),
 			kind:      rapid.Uint8Range(KindNew, KindCancel).Draw(t, "kind"),
 			validTime: rapid.SampledFrom([]int64{math.MinInt64, -nanosPerDay, -1, 0, 1, nanosPerDay - 1, nanosPerDay, math.MaxInt64}).Draw(t, "time"),
-			qty:       rapid.SampledFrom([]int64{0, 1, -1, 7, math.MaxInt64, math.MinInt64}).Draw(t, "qty"),
+			qty:       rapid.SampledFrom([]int64{0, 1, -1, 7, math.MaxInt32 + 1, math.MaxInt64, math.MinInt64}).Draw(t, "qty"),
 		}
 	}), 0, 40)
 }
 
 // rowsOf are the rows of records, their long IDs divided among arenas.
-func rowsOf(all []record, seed maphash.Seed) ([]Row, Arenas) {
-	arenas := make(Arenas, 3)
+func rowsOf(all []record, seed maphash.Seed) ([]Row, *Annex) {
+	annex := &Annex{IDs: make(Arenas, 3)}
 	rows := make([]Row, len(all))
 	for i, r := range all {
-		n := i % len(arenas)
-		rows[i] = Row{
-			TxnID:    pack([]byte(r.txn), seed, &arenas[n], n),
-			Revision: r.revision, Kind: r.kind, ValidTime: r.validTime, Qty: r.qty, Count: 1,
-		}
+		n := i % len(annex.IDs)
+		rows[i] = Row{TxnID: pack([]byte(r.txn), seed, &annex.IDs[n], n), ValidTime: r.validTime}
+		rows[i].setNumbers(r.kind, r.revision, r.qty, &annex.Numbers)
 	}
-	return rows, arenas
+	return rows, annex
 }
 
 // equal compares through text, which tells every value from every other.
@@ -80,7 +78,7 @@ func TestTxnID(t *testing.T) {
 			t.Fatalf("equal IDs have different hashes")
 		}
 		if len(a) <= shortMax {
-			equal(t, "packed in place", packFrom(append(bytes.Clone(a), make([]byte, 16)...), len(a)), p)
+			equal(t, "packed in place", packFrom(append(bytes.Clone(a), bytes.Repeat([]byte{0xAB}, 16)...), uint32(len(a))), p)
 		}
 	})
 }
@@ -92,10 +90,12 @@ func TestCollidingHashes(t *testing.T) {
 	for _, id := range []string{"an ID of many bytes", "an ID of many butes", "an ID of many bytes"} {
 		p := pack([]byte(id), maphash.MakeSeed(), &arenas[0], 0)
 		p.Hi = 4711
-		rows = append(rows, Row{TxnID: p, Revision: 1, Kind: KindNew, Count: 1})
+		row := Row{TxnID: p}
+		row.setNumbers(KindNew, 1, 0, nil)
+		rows = append(rows, row)
 	}
-	res := NewAuthority(1).Resolve(rows, arenas)
-	equal(t, "identities and duplicates", []int{res.Identities, res.Duplicates}, []int{2, 1})
+	res := NewAuthority(1).Resolve(rows, &Annex{IDs: arenas})
+	equal(t, "identities and duplicates", []int{len(res.Highest), res.Duplicates}, []int{2, 1})
 }
 
 // TestS4Authority compares identities, duplicates, conflicts and highest revisions with nested loops.
@@ -103,28 +103,25 @@ func TestS4Authority(t *testing.T) {
 	seed, authority := maphash.MakeSeed(), NewAuthority(99)
 	rapid.Check(t, func(t *rapid.T) {
 		all := records().Draw(t, "records")
-		rows, arenas := rowsOf(all, seed)
-		res := authority.Resolve(rows, arenas)
+		rows, annex := rowsOf(all, seed)
+		res := authority.Resolve(rows, annex)
 		var got []string
-		add := func(row *Row, highest bool) {
-			line := fmt.Sprintf("%q %d highest=%v conflict=%v", row.TxnID.Append(nil, arenas), row.Revision, highest, row.Conflict)
-			if !row.Conflict {
-				line += fmt.Sprint(row.Kind, row.ValidTime, row.Qty)
-			}
-			got = append(got, line)
-		}
-		for _, slot := range res.Highest {
-			if slot != 0 {
-				add(&rows[slot-1], true)
+		add := func(of []uint32, highest bool) {
+			for _, i := range of {
+				row, conflict := &rows[i], res.Groups[i].Conflict
+				line := fmt.Sprintf("%q %d highest=%v conflict=%v", row.TxnID.Append(nil, annex.IDs), row.revision(annex), highest, conflict)
+				if !conflict {
+					line += fmt.Sprint(row.kind(), row.ValidTime, row.quantity(annex))
+				}
+				got = append(got, line)
 			}
 		}
-		for _, i := range res.Lower {
-			add(&rows[i], false)
-		}
+		add(res.Highest, true)
+		add(res.Lower, false)
 		slices.Sort(got)
 		want, identities, duplicates, blocked := naiveAuthority(all)
 		equal(t, "groups", got, want)
-		equal(t, "counts", []any{res.Identities, res.Duplicates, res.Blocked}, []any{identities, duplicates, blocked})
+		equal(t, "counts", []any{len(res.Highest), res.Duplicates, res.Blocked}, []any{identities, duplicates, blocked})
 	})
 }
 
@@ -165,15 +162,18 @@ func naiveAuthority(all []record) (groups []string, identities, duplicates int, 
 // revision with every other.
 func TestHostileRevisions(t *testing.T) {
 	const chain = 200_000
+	var annex Annex
 	rows := make([]Row, 0, 2*chain)
 	for _, order := range []func(i int64) int64{func(i int64) int64 { return i }, func(i int64) int64 { return chain - i + 1 }} {
 		for i := range int64(chain) {
-			rows = append(rows, Row{TxnID: packShort([]byte("hot")), Revision: order(i + 1), Kind: KindNew, Qty: i, Count: 1})
+			row := Row{TxnID: packShort([]byte("hot"))}
+			row.setNumbers(KindNew, order(i+1), i, &annex.Numbers)
+			rows = append(rows, row)
 		}
 	}
 	started := time.Now()
-	res := NewAuthority(3).Resolve(rows, nil)
-	equal(t, "identities", res.Identities, 1)
+	res := NewAuthority(3).Resolve(rows, &annex)
+	equal(t, "identities", len(res.Highest), 1)
 	equal(t, "lower revisions", len(res.Lower), chain-1)
 	if took := time.Since(started); took > 30*time.Second { // a quadratic path takes many minutes
 		t.Errorf("%v for %d revisions", took, chain)
@@ -205,14 +205,14 @@ func TestR09Fold(t *testing.T) {
 			}
 		}
 		opening, threshold := bounds.Draw(t, "opening"), bounds.Draw(t, "threshold")
-		rows, arenas := rowsOf(all, seed)
-		res := authority.Resolve(rows, arenas)
+		rows, annex := rowsOf(all, seed)
+		res := authority.Resolve(rows, annex)
 		out := Closes{Day: []int32{1}, Close: []int64{2}, Crossing: []uint8{0}} // of another key
-		outside := fold.Key(&out, rows, res.Highest, opening, threshold)
+		outside := fold.Key(&out, rows, res.Highest, annex, opening, threshold)
 		var active []record
-		for _, slot := range res.Highest {
-			if slot != 0 && rows[slot-1].Kind != KindCancel {
-				active = append(active, record{validTime: rows[slot-1].ValidTime, qty: rows[slot-1].Qty})
+		for _, i := range res.Highest {
+			if row := &rows[i]; row.kind() != KindCancel {
+				active = append(active, record{validTime: row.ValidTime, qty: row.quantity(annex)})
 			}
 		}
 		closes, beyond := naiveFold(active, opening, threshold)

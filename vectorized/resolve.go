@@ -60,7 +60,9 @@ type Resolver struct {
 	authority *Authority
 	fold      Fold
 	rows      []Row
+	annex     Annex
 	ends      []uint32
+	closes    Closes
 	txn       []byte
 }
 
@@ -72,97 +74,102 @@ func NewResolver(layout *Layout, seed maphash.Seed) *Resolver {
 // Bucket resolves a bucket of a partition whose rows are in the given stores, by their numbers; nil is an empty one.
 func (r *Resolver) Bucket(partition int32, bucket int, stores []*Store) *Found {
 	keys := r.layout.Bucket(partition, bucket)
-	arenas := r.gather(bucket, len(keys), stores)
+	r.gather(bucket, len(keys), stores)
+	r.closes.truncate(0)
 	found := &Found{}
 	start := uint32(0)
 	for local, key := range keys {
 		if end := r.ends[local]; end > start {
-			r.key(found, key, r.rows[start:end], arenas)
+			r.key(found, key, r.rows[start:end])
 			start = end
 		}
 	}
+	found.Closes = r.closes.clone()
 	found.Counts.Records = int64(len(r.rows))
 	return found
 }
 
 // gather sorts the rows of a bucket by key, with a counting sort. Those of local key k end at ends[k].
-func (r *Resolver) gather(bucket, keys int, stores []*Store) Arenas {
-	arenas := make(Arenas, 0, len(stores))
-	r.ends = append(r.ends[:0], make([]uint32, keys+1)...)
-	total := 0
+func (r *Resolver) gather(bucket, keys int, stores []*Store) {
+	r.annex.IDs, r.annex.Numbers = r.annex.IDs[:0], r.annex.Numbers[:0]
+	r.ends = cleared(r.ends, keys+1)
+	ends, total := r.ends, 0
 	for _, s := range stores {
 		if s == nil {
-			arenas = append(arenas, nil)
+			r.annex.IDs = append(r.annex.IDs, nil)
 			continue
 		}
-		arenas = append(arenas, s.buckets[bucket].arena)
+		r.annex.IDs = append(r.annex.IDs, s.buckets[bucket].arena)
 		total += s.rows(bucket)
 		s.each(bucket, func(rows []Row) {
 			for i := range rows {
-				r.ends[rows[i].Key+1]++
+				ends[uint(rows[i].key)+1]++
 			}
 		})
 	}
 	for k := range keys {
-		r.ends[k+1] += r.ends[k]
+		ends[k+1] += ends[k]
 	}
 	if cap(r.rows) < total {
 		r.rows = make([]Row, total, total+total/4)
 	}
 	r.rows = r.rows[:total]
 	for _, s := range stores {
-		if s == nil {
-			continue
+		if s != nil {
+			r.place(s, bucket)
 		}
-		s.each(bucket, func(rows []Row) {
-			for i := range rows {
-				at := &r.ends[rows[i].Key]
-				r.rows[*at] = rows[i]
-				*at++
-			}
-		})
 	}
-	return arenas
+}
+
+// place copies the rows of one store to their places.
+func (r *Resolver) place(s *Store, bucket int) {
+	numbers := int32(len(r.annex.Numbers))
+	r.annex.Numbers = append(r.annex.Numbers, s.buckets[bucket].numbers...)
+	ends, sorted := r.ends, r.rows
+	s.each(bucket, func(rows []Row) {
+		for i := range rows {
+			row := rows[i]
+			if row.large() {
+				row.qty += numbers
+			}
+			at := &ends[row.key]
+			sorted[*at] = row
+			*at++
+		}
+	})
 }
 
 // key resolves the rows of one key.
-func (r *Resolver) key(found *Found, key int32, rows []Row, arenas Arenas) {
-	res := r.authority.Resolve(rows, arenas)
-	k := KeyFound{Key: key, From: len(found.Day), Blocked: res.Blocked}
+func (r *Resolver) key(found *Found, key int32, rows []Row) {
+	res := r.authority.Resolve(rows, &r.annex)
+	k := KeyFound{Key: key, From: len(r.closes.Day), Blocked: res.Blocked}
 	if !res.Blocked {
 		sk := &r.layout.Keys[key]
-		k.OutOfDomain = r.fold.Key(&found.Closes, rows, res.Highest, sk.OpeningBalance, sk.ReorderThreshold)
+		k.OutOfDomain = r.fold.Key(&r.closes, rows, res.Highest, &r.annex, sk.OpeningBalance, sk.ReorderThreshold)
 	} else {
 		found.Counts.BlockedKeys++
 	}
-	k.To = len(found.Day)
+	k.To = len(r.closes.Day)
 	found.Keys = append(found.Keys, k)
-	found.Counts.Identities += int64(res.Identities)
+	found.Counts.Identities += int64(len(res.Highest))
 	found.Counts.Duplicates += int64(res.Duplicates)
-	r.conflicts(found, key, rows, &res, arenas)
+	if res.Conflict {
+		r.conflicts(found, key, rows, &res)
+	}
 }
 
 // conflicts collects the revisions in conflict.
-func (r *Resolver) conflicts(found *Found, key int32, rows []Row, res *Resolved, arenas Arenas) {
-	if !res.Conflict {
-		return
-	}
-	add := func(row *Row, highest bool) {
-		r.txn = row.TxnID.Append(r.txn[:0], arenas)
-		found.Conflicts = append(found.Conflicts, Conflict{key, string(r.txn), row.Revision, highest})
-	}
-	if res.Blocked {
-		for _, slot := range res.Highest {
-			if slot != 0 && rows[slot-1].Conflict {
-				found.Counts.HighConflicts++
-				add(&rows[slot-1], true)
+func (r *Resolver) conflicts(found *Found, key int32, rows []Row, res *Resolved) {
+	collect := func(of []uint32, highest bool) (n int64) {
+		for _, i := range of {
+			if res.Groups[i].Conflict {
+				r.txn = rows[i].TxnID.Append(r.txn[:0], r.annex.IDs)
+				found.Conflicts = append(found.Conflicts, Conflict{key, string(r.txn), rows[i].revision(&r.annex), highest})
+				n++
 			}
 		}
+		return n
 	}
-	for _, i := range res.Lower {
-		if rows[i].Conflict {
-			found.Counts.LowerConflicts++
-			add(&rows[i], false)
-		}
-	}
+	found.Counts.HighConflicts += collect(res.Highest, true)
+	found.Counts.LowerConflicts += collect(res.Lower, false)
 }

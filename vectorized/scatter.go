@@ -34,6 +34,7 @@ var (
 	errOrigin    = errors.New("valid_time is before the ledger origin")
 	errTxnID     = errors.New("txn_id is not 1 to 256 bytes of UTF-8 without U+0000")
 	errDictCode  = errors.New("a code is outside its dictionary")
+	errBlock     = errors.New("the checks of a block of records and those of each record disagree")
 )
 
 // Scatter appends the accepted records of Columns to stores. Its memory is reused; it is for one goroutine.
@@ -43,89 +44,180 @@ type Scatter struct {
 	keys   keyTable
 	kinds  []uint8
 	// Rows of buckets outside from..to-1 are checked and not kept.
-	from, to int32
+	from, to uint32
+	// places are those of the keys of the block in work, less the partition's first one.
+	places [blockRows]uint32
 }
+
+// blockRows is how many records are checked before they are appended: two loops over little memory let the processor run
+// ahead in both.
+const blockRows = 512
 
 // NewScatter returns a kernel over a layout. All Scatters of one computation have the same seed.
 func NewScatter(layout *Layout, seed maphash.Seed) *Scatter {
-	return &Scatter{layout: layout, seed: seed, to: math.MaxInt32}
+	return &Scatter{layout: layout, seed: seed, to: math.MaxUint32}
 }
 
 // Keep keeps rows of buckets from to to-1 from now on. Where a partition's rows do not fit into memory at once, it is
 // read several times over, for some of its buckets at a time.
-func (s *Scatter) Keep(from, to int) { s.from, s.to = int32(from), int32(to) }
+func (s *Scatter) Keep(from, to int) { s.from, s.to = uint32(from), uint32(to) }
 
 // Columns appends the accepted records of a partition. Everything that the contract says of an accepted record and that
 // can be told from the typed columns is checked; the error is a *RowError.
 func (s *Scatter) Columns(to *Store, partition int32, c *Columns) error {
 	s.keys.reset(s.layout, &c.Item, &c.Location)
 	s.kindsOf(&c.Kind)
-	plain := plainText(c.TxnID.Data)
-	n := c.Accepted
-	item, location, kind := c.Item.Codes[:n], c.Location.Codes[:n], c.Kind.Codes[:n]
-	revision, validTime, qty := c.Revision[:n], c.ValidTime[:n], c.Qty[:n]
-	for i := range n {
-		key, err := s.keys.find(item[i], location[i])
-		if err != nil {
-			return &RowError{i, err}
+	text := !plainText(c.TxnID.Data)
+	for start := 0; start < c.Accepted; start += blockRows {
+		end := min(start+blockRows, c.Accepted)
+		if !s.find(partition, c, start, end) || !s.values(c, start, end) || text && !validTexts(&c.TxnID, start, end) {
+			return s.fault(partition, c, start)
 		}
-		place := &s.layout.places[key]
-		txn := c.TxnID.Value(i)
-		k := uint8(0)
-		if uint(kind[i]) < uint(len(s.kinds)) {
-			k = s.kinds[kind[i]]
-		}
-		if place.partition != partition || k == 0 || revision[i] < 1 || validTime[i] < s.layout.Origin ||
-			k == KindCancel && qty[i] != 0 || uint(len(txn)-1) > maxTxnID-1 || !plain && !validText(txn) {
-			return &RowError{i, s.fault(place, partition, k, revision[i], validTime[i], qty[i])}
-		}
-		if place.bucket < s.from || place.bucket >= s.to {
-			continue
-		}
-		bucket := &to.buckets[place.bucket]
-		row := to.next(bucket)
-		row.Revision, row.ValidTime, row.Qty = revision[i], validTime[i], qty[i]
-		row.Count, row.Key, row.Kind, row.Conflict = 1, place.local, k, false
-		if len(txn) <= shortMax {
-			row.TxnID = packAt(c.TxnID.Data, c.TxnID.Offsets[i], len(txn))
-		} else {
-			row.TxnID = pack(txn, s.seed, &bucket.arena, to.number)
-		}
+		s.append(to, s.layout.parts[partition].shift, c, start, end)
 	}
 	return nil
 }
 
+// find fills the places of a block, and reports whether each record has a key of the partition.
+func (s *Scatter) find(partition int32, c *Columns, start, end int) bool {
+	part := &s.layout.parts[partition]
+	first, keys := uint32(part.first), uint32(part.keys)
+	item, location := c.Item.Codes[start:end], c.Location.Codes[start:end]
+	places := s.places[:len(item)]
+	location = location[:len(item)]
+	items, locations, dense, width := s.keys.items, s.keys.locations, s.layout.dense, int32(len(s.layout.locations))
+	for i := range places {
+		itemCode, locationCode := uint32(item[i]), uint32(location[i])
+		if itemCode >= uint32(len(items)) || locationCode >= uint32(len(locations)) {
+			return false
+		}
+		var place int32
+		if a, b := items[itemCode], locations[locationCode]; dense != nil && a|b >= 0 {
+			place = dense[a*width+b] - 1
+		} else {
+			place = s.layout.find(a, b)
+		}
+		at := uint32(place) - first
+		if at >= keys || place < 0 {
+			return false
+		}
+		places[i] = at
+	}
+	return true
+}
+
+// values reports whether kinds, revisions, times, quantities and the lengths of transaction IDs are in range.
+func (s *Scatter) values(c *Columns, start, end int) bool {
+	kind := c.Kind.Codes[start:end]
+	revision, validTime, qty := c.Revision[start:end][:len(kind)], c.ValidTime[start:end][:len(kind)], c.Qty[start:end][:len(kind)]
+	offsets := c.TxnID.Offsets[start : end+1][:len(kind)+1]
+	kinds, origin, cancelled := s.kinds, s.layout.Origin, int64(0)
+	from := offsets[0]
+	for i, code := range kind {
+		if uint32(code) >= uint32(len(kinds)) {
+			return false
+		}
+		k, to := kinds[code], offsets[i+1]
+		if k == 0 || revision[i] < 1 || validTime[i] < origin || to-from-1 >= maxTxnID {
+			return false
+		}
+		from = to
+		cancelled |= qty[i] & cancelMask[k%4]
+	}
+	return cancelled == 0
+}
+
+// cancelMask has all bits of a quantity that must be 0, by kind.
+var cancelMask = [4]int64{KindCancel: -1}
+
+// validTexts reports whether each transaction ID of a block is UTF-8 without U+0000.
+func validTexts(txn *Strings, start, end int) bool {
+	for i := start; i < end; i++ {
+		if !validText(txn.Value(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// append appends the rows of a block that was checked.
+func (s *Scatter) append(to *Store, shift uint8, c *Columns, start, end int) {
+	kind := c.Kind.Codes[start:end]
+	revision, validTime, qty := c.Revision[start:end][:len(kind)], c.ValidTime[start:end][:len(kind)], c.Qty[start:end][:len(kind)]
+	offsets, data := c.TxnID.Offsets[start : end+1][:len(kind)+1], c.TxnID.Data
+	places, kinds, shift := s.places[:len(kind)], s.kinds, shift&31
+	from, keep, mask := s.from, s.to-s.from, uint32(1)<<shift-1
+	at := offsets[0]
+	for i, code := range kind {
+		place, txn, n := places[i], at, offsets[i+1]-at
+		at += n
+		bucket := place >> shift
+		if bucket-from >= keep {
+			continue
+		}
+		row := to.next(bucket)
+		row.ValidTime, row.key = validTime[i], uint16(place&mask)
+		row.setNumbers(kinds[code], revision[i], qty[i], &to.buckets[bucket].numbers)
+		if id := data[txn:]; n <= shortMax && len(id) >= 16 {
+			row.TxnID = packFrom(id, n)
+		} else {
+			row.TxnID = pack(id[:n], s.seed, &to.buckets[bucket].arena, to.number)
+		}
+	}
+}
+
 // Record appends one accepted record of a partition, as a decoder of the namespace gave it.
-func (s *Scatter) Record(to *Store, key int32, txn []byte, revision int64, kind uint8, validTime, qty int64) {
-	place := &s.layout.places[key]
-	if place.bucket < s.from || place.bucket >= s.to {
+func (s *Scatter) Record(to *Store, partition, key int32, txn []byte, revision int64, kind uint8, validTime, qty int64) {
+	part := &s.layout.parts[partition]
+	place := uint32(s.layout.places[key] - part.first)
+	bucket := place >> part.shift
+	if bucket-s.from >= s.to-s.from {
 		return
 	}
-	bucket := &to.buckets[place.bucket]
 	row := to.next(bucket)
-	row.TxnID = pack(txn, s.seed, &bucket.arena, to.number)
-	row.Revision, row.ValidTime, row.Qty = revision, validTime, qty
-	row.Count, row.Key, row.Kind, row.Conflict = 1, place.local, kind, false
+	row.TxnID = pack(txn, s.seed, &to.buckets[bucket].arena, to.number)
+	row.ValidTime, row.key = validTime, uint16(place&(1<<part.shift-1))
+	row.setNumbers(kind, revision, qty, &to.buckets[bucket].numbers)
 }
 
 // maxTxnID is the longest transaction ID in bytes.
 const maxTxnID = 256
 
-// fault says what is wrong with a record that failed the checks.
-func (s *Scatter) fault(p *place, partition int32, kind uint8, revision, validTime, qty int64) error {
+// fault says what is wrong with the first record from start on that fails the checks.
+func (s *Scatter) fault(partition int32, c *Columns, start int) error {
+	for i := start; i < c.Accepted; i++ {
+		if err := s.check(partition, c, i); err != nil {
+			return &RowError{i, err}
+		}
+	}
+	return &RowError{start, errBlock}
+}
+
+// check checks one record.
+func (s *Scatter) check(partition int32, c *Columns, i int) error {
+	place, err := s.keys.find(c.Item.Codes[i], c.Location.Codes[i])
+	if err != nil {
+		return err
+	}
+	part, kind, txn := &s.layout.parts[partition], uint8(0), c.TxnID.Value(i)
+	if code := c.Kind.Codes[i]; uint(code) < uint(len(s.kinds)) {
+		kind = s.kinds[code]
+	}
 	switch {
-	case p.partition != partition:
+	case place < part.first || place-part.first >= part.keys:
 		return errPartition
 	case kind == 0:
 		return errKind
-	case revision < 1:
+	case c.Revision[i] < 1:
 		return errRevision
-	case kind == KindCancel && qty != 0:
+	case kind == KindCancel && c.Qty[i] != 0:
 		return errCancelQty
-	case validTime < s.layout.Origin:
+	case c.ValidTime[i] < s.layout.Origin:
 		return errOrigin
+	case len(txn) < 1 || len(txn) > maxTxnID || !validText(txn):
+		return errTxnID
 	}
-	return errTxnID
+	return nil
 }
 
 // kindsOf numbers the entries of the dictionary of kinds, 0 for a foreign one.
@@ -171,15 +263,15 @@ func validText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 
 // keyTable finds stock keys by a pair of dictionary codes: text is looked up once for each entry of a dictionary, not for
 // each row.
 type keyTable struct {
-	layout          *Layout
-	items, location []int32 // by code, numbers in the layout, -1 for a foreign text
+	layout           *Layout
+	items, locations []int32 // by code, numbers in the layout, -1 for a foreign text
 }
 
 // reset begins with other dictionaries.
 func (t *keyTable) reset(layout *Layout, item, location *Dictionary) {
 	t.layout = layout
 	t.items = numbers(t.items[:0], item, layout.items)
-	t.location = numbers(t.location[:0], location, layout.locations)
+	t.locations = numbers(t.locations[:0], location, layout.locations)
 }
 
 // numbers looks the entries of a dictionary up.
@@ -194,14 +286,14 @@ func numbers(to []int32, d *Dictionary, known map[string]int32) []int32 {
 	return to
 }
 
-// find returns the key of a pair of codes.
+// find returns the place of the key of a pair of codes.
 func (t *keyTable) find(item, location int32) (int32, error) {
-	if uint(item) >= uint(len(t.items)) || uint(location) >= uint(len(t.location)) {
+	if uint(item) >= uint(len(t.items)) || uint(location) >= uint(len(t.locations)) {
 		return 0, errDictCode
 	}
-	key := t.layout.find(t.items[item], t.location[location])
-	if key < 0 {
+	place := t.layout.find(t.items[item], t.locations[location])
+	if place < 0 {
 		return 0, errKey
 	}
-	return key, nil
+	return place, nil
 }

@@ -4,45 +4,67 @@ package vectorized
 type Store struct {
 	chunks  *Chunks
 	number  int // of its arenas among those of its partition
+	ends    []end
 	buckets []bucketStore
 }
 
-// bucketStore are the rows of one bucket.
+// end is where the next row of a bucket goes. The ends of all buckets lie together, as each row touches one.
+type end struct {
+	open *[chunkRows]Row // the last chunk
+	used uint32          // rows of the last chunk; chunkRows where there is none
+}
+
+// bucketStore is the rest of one bucket.
 type bucketStore struct {
-	chunks [][]Row // all full but the last
-	open   []Row   // the last chunk
-	used   int     // rows of the last chunk
-	arena  []byte
+	chunks  []*[chunkRows]Row // all full but the last
+	arena   []byte
+	numbers []Numbers
 }
 
 // NewStore is an empty store; number distinguishes it from the other stores of its partition.
 func NewStore(chunks *Chunks, buckets, number int) *Store {
-	return &Store{chunks: chunks, number: number, buckets: make([]bucketStore, buckets)}
+	s := &Store{chunks: chunks, number: number, ends: make([]end, buckets), buckets: make([]bucketStore, buckets)}
+	for i := range s.ends {
+		s.ends[i].used = chunkRows
+	}
+	return s
 }
 
 // next returns the place of a bucket's next row.
-func (s *Store) next(b *bucketStore) *Row {
-	if b.used == len(b.open) {
-		b.open, b.used = s.chunks.take(), 0
-		b.chunks = append(b.chunks, b.open)
+func (s *Store) next(bucket uint32) *Row {
+	e := &s.ends[bucket]
+	if e.used == chunkRows {
+		s.grow(bucket)
 	}
-	row := &b.open[b.used]
-	b.used++
+	row := &e.open[e.used%chunkRows]
+	e.used++
 	return row
+}
+
+// grow adds a chunk to a bucket.
+func (s *Store) grow(bucket uint32) {
+	b := &s.buckets[bucket]
+	chunk := s.chunks.take()
+	b.chunks = append(b.chunks, chunk)
+	s.ends[bucket] = end{chunk, 0}
 }
 
 // rows is the number of rows of a bucket.
 func (s *Store) rows(bucket int) int {
-	b := &s.buckets[bucket]
-	return max(0, len(b.chunks)-1)*chunkRows + b.used
+	n := len(s.buckets[bucket].chunks)
+	if n == 0 {
+		return 0
+	}
+	return (n-1)*chunkRows + int(s.ends[bucket].used)
 }
 
 // each calls visit for every run of a bucket's rows.
 func (s *Store) each(bucket int, visit func(rows []Row)) {
 	b := &s.buckets[bucket]
-	for i, rows := range b.chunks {
+	for i, chunk := range b.chunks {
+		rows := chunk[:]
 		if i == len(b.chunks)-1 {
-			rows = rows[:b.used]
+			rows = rows[:s.ends[bucket].used]
 		}
 		visit(rows)
 	}
@@ -52,6 +74,6 @@ func (s *Store) each(bucket int, visit func(rows []Row)) {
 func (s *Store) Release() {
 	for i := range s.buckets {
 		s.chunks.put(s.buckets[i].chunks)
-		s.buckets[i] = bucketStore{}
+		s.ends[i], s.buckets[i] = end{used: chunkRows}, bucketStore{}
 	}
 }

@@ -48,23 +48,22 @@ func packShort(id []byte) TxnID {
 	return TxnID{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])}
 }
 
-// packFrom packs the first n bytes, at most 15, of at least 16.
-func packFrom(data []byte, n int) TxnID {
-	hi, lo := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
-	if n < 8 {
-		return TxnID{hi & (1<<(8*n) - 1), uint64(n) << markerShift}
-	}
-	return TxnID{hi, lo&(1<<(8*(n-8))-1) | uint64(n)<<markerShift}
+// packFrom packs the first n bytes, at most 15, of at least 16. Copying them to bytes of their own first, as packShort
+// does, would make the processor wait, at each ID, until all rows before it are written to memory.
+func packFrom(data []byte, n uint32) TxnID {
+	m := &shortMasks[n%16]
+	return TxnID{binary.LittleEndian.Uint64(data) & m.hi, binary.LittleEndian.Uint64(data[8:])&m.lo | m.length}
 }
 
-// packAt packs the n bytes at a place in data, at most 15. Copying them to bytes of their own first would make the
-// processor wait, at each ID, until all rows before it are written to memory.
-func packAt(data []byte, at uint32, n int) TxnID {
-	if from := data[at:]; len(from) >= 16 {
-		return packFrom(from, n)
+// shortMasks are, by the length of a short ID, the bits that its bytes take, and the length in its place.
+var shortMasks = func() (all [16]struct{ hi, lo, length uint64 }) {
+	for n := range uint64(len(all)) {
+		all[n].hi = 1<<(8*min(n, 8)) - 1
+		all[n].lo = 1<<(8*(max(n, 8)-8)) - 1
+		all[n].length = n << markerShift
 	}
-	return packShort(data[at : int(at)+n])
-}
+	return all
+}()
 
 // long reports whether the bytes are in an arena.
 func (t TxnID) long() bool { return t.Lo>>markerShift == longMarker }

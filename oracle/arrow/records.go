@@ -117,5 +117,5 @@ func (w *worker) judge(c *computation, decoder *decode.Decoder, r *engine.Record
 		w.rejected = append(w.rejected, Rejected{r.Partition, r.Offset, reason})
 		return
 	}
-	w.scatter.Record(c.store(w, r.Partition), tx.Key, tx.TxnID, tx.Revision, uint8(tx.Kind), tx.ValidTime, tx.Qty)
+	w.scatter.Record(c.store(w, r.Partition), r.Partition, tx.Key, tx.TxnID, tx.Revision, uint8(tx.Kind), tx.ValidTime, tx.Qty)
 }
