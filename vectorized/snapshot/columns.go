@@ -2,20 +2,21 @@ package snapshot
 
 import "github.com/parquet-go/parquet-go"
 
-// partColumns is the schema of a typed file. It only carries the tags: rows are
-// written and read value by value, so that null, empty and zero stay apart.
+// partColumns is the schema of a typed file. It only carries the tags: rows are written and read value by value, so
+// that null, empty and zero stay apart. Encodings are those that made the oracle's run cheapest, its SHA-256 included
+// (docs/benchmarks.md): only the times that it does not read are compressed for size alone.
 type partColumns struct {
-	Partition    int32  `parquet:"partition,delta"`
-	Offset       int64  `parquet:"offset,delta"`
-	BrokerTime   int64  `parquet:"broker_time,delta,timestamp(millisecond:utc)"`
+	Partition    int32  `parquet:"partition,delta,uncompressed"`
+	Offset       int64  `parquet:"offset,delta,uncompressed"`
+	BrokerTime   int64  `parquet:"broker_time,delta,zstd,timestamp(millisecond:utc)"`
 	Item         string `parquet:"item,optional,dict"`
-	Location     string `parquet:"location,optional,dict"`
+	Location     string `parquet:"location,optional,dict,uncompressed"`
 	TxnID        string `parquet:"txn_id,optional"`
-	Revision     int64  `parquet:"revision,optional,delta"`
-	Kind         string `parquet:"kind,optional,dict"`
-	ValidTime    int64  `parquet:"valid_time,optional,delta,timestamp(nanosecond:utc)"`
-	Qty          int64  `parquet:"qty,optional,delta"`
-	SourceTime   int64  `parquet:"source_time,optional,delta,timestamp(nanosecond:utc)"`
+	Revision     int64  `parquet:"revision,optional,delta,uncompressed"`
+	Kind         string `parquet:"kind,optional,dict,uncompressed"`
+	ValidTime    int64  `parquet:"valid_time,optional,delta,uncompressed,timestamp(nanosecond:utc)"`
+	Qty          int64  `parquet:"qty,optional,delta,uncompressed"`
+	SourceTime   int64  `parquet:"source_time,optional,delta,zstd,timestamp(nanosecond:utc)"`
 	RejectReason string `parquet:"reject_reason,optional,dict"`
 }
 

@@ -23,6 +23,7 @@ import (
 var (
 	historyDir = flag.String("history", "", "folder of a generated history")
 	groupRows  = flag.Int("group", 1<<17, "rows of a row group")
+	only       = flag.String("column", "", "one column")
 	uuids      = flag.Bool("uuids", false, "transaction IDs that look like random UUIDs")
 )
 
@@ -50,6 +51,9 @@ func TestEncodings(t *testing.T) {
 	}
 	s := open(t, filepath.Join(*historyDir, "snapshot"))
 	for _, c := range columnsOf(t, s) {
+		if *only != "" && *only != c.spec.name {
+			continue
+		}
 		encodings := []encoding.Encoding{&parquet.Plain, &parquet.RLEDictionary, &parquet.DeltaBinaryPacked, &parquet.ByteStreamSplit}
 		if c.spec.kind == codeValue || c.spec.kind == textValue {
 			encodings = []encoding.Encoding{&parquet.Plain, &parquet.RLEDictionary, &parquet.DeltaLengthByteArray, &parquet.DeltaByteArray}

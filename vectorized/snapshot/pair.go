@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/compress/lz4"
 )
 
 // limits bound row groups and files. A row group is held in memory by its writer, one per partition, and by its reader.
@@ -24,6 +26,9 @@ var standard = limits{groupRows: 1 << 17, groupBytes: 16 << 20, fileGroups: 16}
 // pageBytes ends a page: one of integers or short texts holds a row group.
 const pageBytes = 4 << 20
 
+// fast is the codec of typed columns that are worth compressing and are read on each run.
+var fast = &lz4.Codec{Level: lz4.Fastest}
+
 // parquetFile is one Parquet file being written.
 type parquetFile struct {
 	path   string
@@ -33,8 +38,8 @@ type parquetFile struct {
 	rows   *parquet.GenericWriter[any]
 }
 
-// createParquet begins a file.
-func createParquet(s storage, path string, schema *parquet.Schema) (*parquetFile, error) {
+// createParquet begins a file; the codec is that of columns whose tag names none.
+func createParquet(s storage, path string, schema *parquet.Schema, codec compress.Codec) (*parquetFile, error) {
 	f, err := s.create(path)
 	if err != nil {
 		return nil, err
@@ -81,13 +86,13 @@ type pair struct {
 func newPair(w *Writer, partition int32, n int) (*pair, error) {
 	p := &pair{limits: w.limits, partition: partition}
 	var err error
-	if p.part, err = createParquet(w.storage, filepath.Join(w.folder, fileName("part", partition, n)), partSchema); err != nil {
+	if p.part, err = createParquet(w.storage, filepath.Join(w.folder, fileName("part", partition, n)), partSchema, fast); err != nil {
 		return nil, err
 	}
 	if !w.index.Raw {
 		return p, nil
 	}
-	if p.raw, err = createParquet(w.storage, filepath.Join(w.folder, fileName("raw", partition, n)), rawSchema); err != nil {
+	if p.raw, err = createParquet(w.storage, filepath.Join(w.folder, fileName("raw", partition, n)), rawSchema, &parquet.Zstd); err != nil {
 		return nil, errors.Join(err, p.part.file.Close(), w.storage.remove(p.part.path))
 	}
 	return p, nil

@@ -138,30 +138,38 @@ func (c *columnReader) prefixText(data []byte, n int) (err error) {
 	return err
 }
 
-// joinPrefixes appends texts to data, which has room for them and slack, and their ends to offsets. The suffixes and data
-// have slack behind them, so that short pieces are copied eight bytes at a time.
+// joinPrefixes appends texts to data, which has room for them and two slacks, and their ends to offsets. The suffixes have
+// slack behind them. The beginning of the text before is kept in two words, so that short ones are put together without
+// waiting for memory.
 func joinPrefixes(offsets []uint32, data, suffixes []byte, prefixes, lengths []int32) ([]uint32, []byte, error) {
 	at, previous, last := len(data), len(data), 0 // where the next one goes, and the one before with its length
+	var low, high uint64                          // its first 16 bytes
 	data = data[:cap(data)]
 	old := len(offsets)
 	offsets = grow(offsets, len(lengths))
+	ends := offsets[old:]
+	lengths = lengths[:len(prefixes)]
 	for i, prefix := range prefixes {
 		p, n := int(prefix), int(lengths[i])
 		if p > last {
 			return offsets[:old], data[:at], errEncoded
 		}
-		if p <= 2*slack && n <= slack {
-			binary.LittleEndian.PutUint64(data[at:], load(data, previous))
-			binary.LittleEndian.PutUint64(data[at+slack:], load(data, previous+slack))
-			binary.LittleEndian.PutUint64(data[at+p:], load(suffixes, 0))
+		if to := data[at:]; n <= slack && p+n <= 2*slack {
+			// Shifts by 64 bits and more, also by what is negative, give 0.
+			s, shift := load(suffixes, 0), uint(8*p)
+			low = low&(1<<shift-1) | s<<shift
+			high = high&(1<<(max(shift, 64)-64)-1) | s>>(64-shift) | s<<(shift-64)
+			binary.LittleEndian.PutUint64(to, low)
+			binary.LittleEndian.PutUint64(to[slack:], high)
 		} else {
-			copy(data[at:], data[previous:previous+p])
-			copy(data[at+p:], suffixes[:n])
+			copy(to, data[previous:previous+p])
+			copy(to[p:], suffixes[:n])
+			low, high = load(to, 0), load(to, slack)
 		}
 		suffixes = suffixes[n:]
 		previous, last = at, p+n
 		at += last
-		offsets[old+i] = uint32(at)
+		ends[i] = uint32(at)
 	}
 	return offsets, data[:at], nil
 }

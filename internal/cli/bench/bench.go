@@ -14,6 +14,6 @@ func New(a *app.App) *cobra.Command {
 		Use:   "bench",
 		Short: "Measure the oracle on a generated history of any size",
 	}
-	cmd.AddCommand(newGenerate(a), newVerify(a), newCompare(a))
+	cmd.AddCommand(newGenerate(a), newVerify(a), newCompare(a), newDecode(a))
 	return cmd
 }
