@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/decode"
@@ -300,15 +301,10 @@ func (w *Writer) publish() error {
 			}
 		}
 	}
+	w.closeLanes()
 	for _, l := range w.lanes {
 		if l == nil {
 			continue
-		}
-		if err := l.wait(); err != nil {
-			return err
-		}
-		if err := l.writer.close(); err != nil {
-			return err
 		}
 		if err := l.wait(); err != nil { // notes the last files
 			return err
@@ -340,6 +336,25 @@ func (w *Writer) publish() error {
 		return err
 	}
 	return w.storage.syncFolder(filepath.Dir(w.dir))
+}
+
+// closeLanes completes the files of all lanes. They wait for the disk at the same time.
+func (w *Writer) closeLanes() {
+	var all sync.WaitGroup
+	for _, l := range w.lanes {
+		if l == nil {
+			continue
+		}
+		all.Go(func() {
+			if l.busy != nil {
+				<-l.busy
+			}
+			if l.failed == nil {
+				l.failed = guard(l.writer.close)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // Abort ends the export without publishing. Complete files stay for a later Create. After Close succeeded it does
