@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -122,12 +123,26 @@ func appendLevels(to, data []byte, n int) ([]byte, int, error) {
 				present += int(level)
 			}
 		} else {
-			fill(to[old:], byte(value))
+			fillLevels(to[old:], byte(value))
 			present += count * int(value)
 		}
 		n -= count
 	}
 	return to, present, nil
+}
+
+// ones are levels of values that are present.
+var ones = [1 << 12]byte(bytes.Repeat([]byte{1}, 1<<12))
+
+// fillLevels sets all levels to 0 or 1.
+func fillLevels(levels []byte, level byte) {
+	if level == 0 {
+		clear(levels)
+		return
+	}
+	for len(levels) > 0 {
+		levels = levels[copy(levels, ones[:]):]
+	}
 }
 
 // allPresent reports whether n levels are a single run of 1, as writers encode them where nothing is null.

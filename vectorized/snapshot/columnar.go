@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -167,6 +168,8 @@ type decoder struct {
 	columns vectorized.Columns
 	values  [typedColumns]columnReader
 	pages   decompressor
+	// accepted are the levels that the columns of accepted records must have.
+	accepted []byte
 }
 
 // Columns implements vectorized.Decoder. Coordinates are checked against the file's description.
@@ -267,21 +270,38 @@ var errNulls = errors.New("a row has a reject reason and a value, or neither")
 // sameNulls checks that each row has either all values or a reject reason.
 func (d *decoder) sameNulls(rows int) error {
 	reject := &d.values[columnReject]
+	some := reject.present > 0 && reject.present < rows
+	if some {
+		d.accepted = opposite(d.accepted, reject.levels)
+	}
 	for _, i := range ofAccepted {
 		c := &d.values[i]
 		if c.present != rows-reject.present {
 			return fmt.Errorf("column %s: %w", typed[i].name, errNulls)
 		}
-		if reject.present == 0 || reject.present == rows {
+		if !some || bytes.Equal(c.levels, d.accepted) {
 			continue
 		}
-		for row, level := range reject.levels {
-			if c.levels[row] == level {
+		for row, level := range d.accepted {
+			if c.levels[row] != level {
 				return fmt.Errorf("row %d, column %s: %w", row, typed[i].name, errNulls)
 			}
 		}
 	}
 	return nil
+}
+
+// opposite are levels that are 1 where others are 0.
+func opposite(to, levels []byte) []byte {
+	to = grow(to[:0], len(levels))
+	at := 0
+	for ; at+8 <= len(levels); at += 8 {
+		binary.LittleEndian.PutUint64(to[at:], load(levels, at)^0x0101010101010101)
+	}
+	for ; at < len(levels); at++ {
+		to[at] = levels[at] ^ 1
+	}
+	return to
 }
 
 // coordinates checks partition and offsets of a row group.

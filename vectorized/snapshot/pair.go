@@ -45,7 +45,7 @@ func createParquet(s storage, path string, schema *parquet.Schema, codec compres
 		return nil, err
 	}
 	p := &parquetFile{path: path, file: f, digest: sha256.New(), buffer: bufio.NewWriterSize(f, 1<<18)}
-	p.rows = parquet.NewGenericWriter[any](p, schema, parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false),
+	p.rows = parquet.NewGenericWriter[any](p, schema, parquet.Compression(codec), parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds("item"), parquet.SkipPageBounds("location"), parquet.SkipPageBounds("txn_id"), parquet.SkipPageBounds("kind"),
 		parquet.SkipPageBounds("reject_reason"), parquet.SkipPageBounds("key"), parquet.SkipPageBounds("value"))
 	return p, nil

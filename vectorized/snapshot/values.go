@@ -125,13 +125,13 @@ func (c *columnReader) level(p *page) (int, error) {
 		if len(c.levels) > 0 {
 			old := len(c.levels)
 			c.levels = grow(c.levels, p.rows)
-			fill(c.levels[old:], 1)
+			fillLevels(c.levels[old:], 1)
 		}
 		return p.rows, nil
 	}
 	if len(c.levels) < c.seen {
 		c.levels = grow(c.levels, c.seen)
-		fill(c.levels, 1)
+		fillLevels(c.levels, 1)
 	}
 	var present int
 	var err error
