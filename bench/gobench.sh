@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 count=${COUNT:-6}
-for package in vectorized vectorized/snapshot oracle/synthetic oracle/decode oracle/reference oracle/compare stages/ledger; do
+for package in ${PACKAGES:-vectorized vectorized/snapshot oracle/synthetic oracle/decode oracle/reference oracle/compare stages/ledger}; do
 	grep -ql '^func Benchmark' "$package"/*_test.go || continue
 	to=bench/results/$(echo "$package" | tr / -).txt
 	{

@@ -9,4 +9,4 @@ run() { GOMEMLIMIT=1800MiB prlimit --data=$limit "$@"; }
 trap 'rm -rf "$dir/limited"' EXIT
 run "$bin" bench generate --rows "$rows" --no-raw --dir "$dir/limited"
 du -sk "$dir/limited"
-run "$bin" bench verify --rows "$rows" --no-raw --dir "$dir/limited" --memory 256MiB
+run "$bin" bench verify --rows "$rows" --no-raw --dir "$dir/limited" --memory 768MiB

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/synthetic"
+	"amends.dev/amends/vectorized/snapshot"
 )
 
 // generated is the size of the history that benchmarks generate.
@@ -52,6 +54,42 @@ func BenchmarkWrite(b *testing.B) {
 			perRow(b)
 		})
 	}
+}
+
+// BenchmarkOracle recomputes a history from typed files and from raw ones, on all processors.
+func BenchmarkOracle(b *testing.B) {
+	h, err := synthetic.New(synthetic.Config{Rows: generated, Skew: 110, Raw: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := filepath.Join(b.TempDir(), "set")
+	if err := h.Write(dir); err != nil {
+		b.Fatal(err)
+	}
+	s, err := snapshot.Open(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	raw, err := s.Raw()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("typed", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := (arrow.Engine{}).ComputeColumns(b.Context(), h.Namespace, s.Typed(), arrow.Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		perRow(b)
+	})
+	b.Run("raw", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := (arrow.Engine{}).ComputeRaw(b.Context(), h.Namespace, raw, arrow.Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		perRow(b)
+	})
 }
 
 // perRow reports the time of one record.
