@@ -3,9 +3,11 @@ package submit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -59,6 +61,9 @@ func (o *options) run(ctx context.Context, client *submission.Client) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was only read
+	if err := reach(ctx, client); err != nil {
+		return err
+	}
 	s := &state{options: o, client: client, summary: summary{Performed: map[string]int{}, Refused: []refusal{}}}
 	sending, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -99,6 +104,29 @@ func (o *options) run(ctx context.Context, client *submission.Client) error {
 		return exit.Quiet(exit.Error)
 	}
 	return nil
+}
+
+// patience is how many seconds a server may be away before the first request. One that answered once is waited for without
+// end, unless --attempts says otherwise: what was sent by then may be kept or not.
+const patience = 30
+
+// reach waits until the server answers, whatever it says.
+func reach(ctx context.Context, client *submission.Client) error {
+	for second := 0; ; second++ {
+		_, err := client.Find(ctx, "reachable")
+		var away *url.Error
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("nothing was sent: %w", ctx.Err())
+		case !errors.As(err, &away):
+			return nil
+		case second == patience:
+			return fmt.Errorf("nothing was sent: the intake does not answer: %w; start one with amendsctl run intake, or name another with --url", err)
+		}
+		if err := client.Sleep(ctx, time.Second); err != nil {
+			return fmt.Errorf("nothing was sent: %w", err)
+		}
+	}
 }
 
 func (s *state) fail(err error) {
