@@ -19,14 +19,25 @@ func pick(engines []engine.Engine, name, builtBy string) (engine.Engine, error) 
 			return e, nil
 		case name == e.Name() && builder:
 			mark.Hit("R26 builder may not judge")
-			return nil, fmt.Errorf("%w: engine %s, or its decoder, built this state (%s) and cannot judge it; use another of %s",
-				ErrRefused, name, builtBy, strings.Join(names, ", "))
+			return nil, fmt.Errorf("%w: engine %s, or its decoder, built this state (%s) and cannot judge it; use %s",
+				ErrRefused, name, builtBy, strings.Join(judges(engines, builtBy), " or "))
 		case name == e.Name():
 			return e, nil
 		}
 	}
 	return nil, fmt.Errorf("%w: no engine %q may judge state built by %s; there are %s",
 		ErrRefused, name, builtBy, strings.Join(names, ", "))
+}
+
+// judges are the names of the engines that may judge, auto first.
+func judges(engines []engine.Engine, builtBy string) []string {
+	names := []string{EngineAuto}
+	for _, e := range engines {
+		if !builds(e, builtBy) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 // builds says whether an engine shares the engine or the decoder of what built the state. builtBy is "stream", or an
