@@ -74,7 +74,7 @@ func TestCopyIsReadInAnyMessages(t *testing.T) {
 			t.Fatalf("messages of %d bytes: %v, ended %t\n%s", size, c.failed, c.ended, diff)
 		}
 	}
-	for end := range len(data) { // no cut is taken for an end
+	for end := range data { // no cut is taken for an end
 		if _, c := read(data[:end], len(data)); c.ended {
 			t.Errorf("cut at %d of %d bytes: taken for whole", end, len(data))
 		}

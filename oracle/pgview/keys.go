@@ -33,7 +33,7 @@ func namesOf(keys []manifests.StockKey) names {
 func nameOf(item, location string) string {
 	var b []byte
 	for _, text := range []string{item, location} {
-		b = append(binary.BigEndian.AppendUint32(b, uint32(len(text))), text...) //nolint:gosec // names have at most 256 bytes
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(text))), text...)
 	}
 	return string(b)
 }
@@ -73,7 +73,7 @@ func (n *numbers) key(data []byte, f *compare.Fact) (size, fields int, err error
 		return 0, 1, errRow
 	}
 	id := int32(binary.BigEndian.Uint32(value))
-	if uint32(id) < uint32(len(n.dense)) && n.dense[id] >= 0 { //nolint:gosec // a negative one is too large
+	if uint32(id) < uint32(len(n.dense)) && n.dense[id] >= 0 {
 		f.Key = n.dense[id]
 		return size, 1, nil
 	}
@@ -86,7 +86,7 @@ func (n *numbers) key(data []byte, f *compare.Fact) (size, fields int, err error
 
 // set notes which key a number stands for; false where it was noted before.
 func (n *numbers) set(id int32, key compare.Fact) bool {
-	usual := uint32(id) < uint32(len(n.dense)) //nolint:gosec // a negative one is too large
+	usual := uint32(id) < uint32(len(n.dense))
 	if _, twice := n.others[id]; twice || usual && n.dense[id] >= 0 {
 		return false
 	}
