@@ -4,6 +4,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 count=${COUNT:-6}
+new=$(mktemp)
+trap 'rm -f "$new"' EXIT
 for package in ${PACKAGES:-vectorized vectorized/snapshot oracle/synthetic oracle/decode oracle/reference oracle/compare stages/ledger}; do
 	grep -ql '^func Benchmark' "$package"/*_test.go || continue
 	to=bench/results/$(echo "$package" | tr / -).txt
@@ -14,7 +16,7 @@ for package in ${PACKAGES:-vectorized vectorized/snapshot oracle/synthetic oracl
 		echo "cores: $(getconf _NPROCESSORS_ONLN)"
 		echo "load: $(cut -d' ' -f1-3 /proc/loadavg 2>/dev/null || echo unknown)"
 		go test -run '^$' -bench . -benchmem -benchtime "${BENCHTIME:-0.2s}" -count "$count" "./$package"
-	} >"$to.new"
-	mv "$to.new" "$to"
+	} >"$new"
+	cp "$new" "$to"
 	echo "$to"
 done

@@ -94,7 +94,10 @@ func TestHistory(t *testing.T) {
 			}
 		}
 	}, 7)
-	for range h(t.Context()) {
+	for _, err := range h(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	if l.rows.Load() != 7 || l.total != 7 {
 		t.Errorf("%d of %d", l.rows.Load(), l.total)
