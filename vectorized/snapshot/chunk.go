@@ -64,13 +64,13 @@ func (c *chunk) next(d *decompressor) (page, error) {
 		if h.hasCRC && crc32.ChecksumIEEE(body) != h.crc {
 			return page{}, errors.New("the checksum of a page is not that of its bytes")
 		}
-		switch h.kind {
-		case format.DataPage, format.DictionaryPage, format.DataPageV2:
-			if !h.described {
-				return page{}, errThrift
-			}
-			return c.open(d, &h, body)
+		if h.kind != format.DataPage && h.kind != format.DictionaryPage && h.kind != format.DataPageV2 {
+			continue
 		}
+		if !h.described {
+			return page{}, errThrift
+		}
+		return c.open(d, &h, body)
 	}
 }
 

@@ -163,7 +163,7 @@ func TestPages(t *testing.T) {
 	codes := []byte{1, 0b11, 0b110} // one bit: a group of eight, of which 0 1 1
 	pages := []written{
 		{kind: format.DataPageV2, encoding: format.RLEDictionary, values: 3, levels: []byte{3 << 1, 1}, body: codes, crc: true},
-		{kind: format.DataPage, encoding: format.PlainDictionary, levelEncoding: format.RLE, values: 3, body: v1([]byte{3 << 1, 1}, codes)},
+		{kind: format.DataPage, encoding: plainDictionary, levelEncoding: format.RLE, values: 3, body: v1([]byte{3 << 1, 1}, codes)},
 		{kind: format.DataPage, encoding: format.Plain, levelEncoding: format.RLE, values: 0, body: v1(nil, nil)},
 		{kind: format.IndexPage, body: []byte("passed over"), withoutDetails: true},
 		{kind: format.DataPageV2, encoding: format.RLEDictionary, values: 2, nulls: 2, levels: []byte{2 << 1, 0}},

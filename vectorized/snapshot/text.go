@@ -22,10 +22,11 @@ func (c *columnReader) readText(p *page, n int) error {
 		return c.lengthText(p.values, n)
 	case format.DeltaByteArray:
 		return c.prefixText(p.values, n)
-	case format.RLEDictionary, format.PlainDictionary:
+	case format.RLEDictionary, plainDictionary:
 		return c.dictionaryText(p.values, n)
+	default:
+		return encodingError(p)
 	}
-	return encodingError(p)
 }
 
 // reserve checks that more bytes of text are allowed, and makes room for them and slack behind them.

@@ -148,9 +148,12 @@ var errDictionary = errors.New("a page has no dictionary, or two")
 // encodingError refuses an encoding.
 func encodingError(p *page) error { return fmt.Errorf("a page is encoded as %v", p.encoding) }
 
+// plainDictionary is the older name of dictionary pages and of codes into them, which some writers still use.
+const plainDictionary format.Encoding = 2
+
 // isDictionary reports whether the values of a page are codes.
 func isDictionary(p *page) bool {
-	return p.encoding == format.RLEDictionary || p.encoding == format.PlainDictionary
+	return p.encoding == format.RLEDictionary || p.encoding == plainDictionary
 }
 
 // readDictionary keeps the entries of a chunk's dictionary.
@@ -159,7 +162,7 @@ func (c *columnReader) readDictionary(p *page, kind valueKind) (err error) {
 	if d.known || c.seen > 0 {
 		return errDictionary
 	}
-	if p.encoding != format.Plain && p.encoding != format.PlainDictionary {
+	if p.encoding != format.Plain && p.encoding != plainDictionary {
 		return encodingError(p)
 	}
 	d.known = true
@@ -185,7 +188,7 @@ func (c *columnReader) readInt32(p *page, n int) (err error) {
 		c.small, _, err = appendDeltas(c.small, p.values, n)
 	case format.ByteStreamSplit:
 		c.small, err = appendSplit(c.small, p.values, n, 4)
-	case format.RLEDictionary, format.PlainDictionary:
+	case format.RLEDictionary, plainDictionary:
 		entries := c.dictionary.small
 		if c.small, err = appendCodes(c.small, p.values, n, len(entries)); err == nil {
 			for i, code := range c.small[old:] {
@@ -207,7 +210,7 @@ func (c *columnReader) readInt64(p *page, n int) (err error) {
 		c.integers, _, err = appendDeltas(c.integers, p.values, n)
 	case format.ByteStreamSplit:
 		c.integers, err = appendSplit(c.integers, p.values, n, 8)
-	case format.RLEDictionary, format.PlainDictionary:
+	case format.RLEDictionary, plainDictionary:
 		entries := c.dictionary.integers
 		if c.small, err = appendCodes(c.small[:0], p.values, n, len(entries)); err == nil {
 			old := len(c.integers)
