@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 
-	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/engine"
 )
@@ -41,7 +40,6 @@ func (v *run) spool(ctx context.Context, whole boundary.Range) error {
 	if err != nil || snapshot == nil {
 		return err
 	}
-	mark.Hit("a history larger than memory is kept on disk")
 	v.snapshot, v.unspool = snapshot, remove
 	return nil
 }

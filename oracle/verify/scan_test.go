@@ -40,7 +40,6 @@ func (s *spool) Keep(ctx context.Context, _ engine.Engine, _ *verify.Applied, r 
 // TestLargeHistoryIsKeptOnDisk: where a spool takes a history it is judged from there, still as the topic's, and removed at
 // the end; a disk that fails is ERROR, and a topic that fails under it is what it is.
 func TestLargeHistoryIsKeptOnDisk(t *testing.T) {
-	mark.Expect(t, "a history larger than memory is kept on disk")
 	w := newWorld(t)
 	w.demo()
 	s := &spool{history: w.exported().History(boundary.Range{From: []int64{0, 0}, To: w.nextOffsets[:]})}
