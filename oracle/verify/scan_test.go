@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/engine"
 	"amends.dev/amends/oracle/report"
