@@ -28,14 +28,14 @@ type Derivation struct {
 	Code string
 	// Parallel is how many partitions are derived at a time.
 	Parallel int
+	// Derived, where not nil, is told of each partition that Pass has derived, and how many records it has, by several
+	// goroutines.
+	Derived func(partition int32, records int64)
 }
 
 // Derive writes a dataset into a folder that does not exist yet, or is empty.
 func Derive(ctx context.Context, d Derivation, dir string) error {
-	w, err := derived.Create(dir, derived.Meta{
-		BusinessDigest: d.Namespace.BusinessDigest(d.TopicID), TopicID: d.TopicID, Ends: slices.Clone(d.Ends),
-		Engine: derive.Engine, Decoder: derive.Decoder, Code: d.Code,
-	})
+	w, err := derived.Create(dir, d.meta())
 	if err != nil {
 		return err
 	}
@@ -46,6 +46,13 @@ func Derive(ctx context.Context, d Derivation, dir string) error {
 		return errors.Join(err, w.Abort())
 	}
 	return nil
+}
+
+func (d *Derivation) meta() derived.Meta {
+	return derived.Meta{
+		BusinessDigest: d.Namespace.BusinessDigest(d.TopicID), TopicID: d.TopicID, Ends: slices.Clone(d.Ends),
+		Engine: derive.Engine, Decoder: derive.Decoder, Code: d.Code,
+	}
 }
 
 // BuiltBy is what the catalog says of a namespace that is built from such a dataset (R26): words, the engine first.

@@ -5,13 +5,17 @@ package rebuilding_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,9 +36,11 @@ import (
 )
 
 var (
-	records = flag.Int64("records", 200_000, "records of the history")
-	rounds  = flag.Int("rounds", 3, "interleaved rounds")
-	streams = flag.Bool("stream", true, "measure stream mode too")
+	records     = flag.Int64("records", 200_000, "records of the history")
+	rounds      = flag.Int("rounds", 3, "interleaved rounds")
+	derivers    = flag.Int("derivers", 2, "partitions derived at a time")
+	connections = flag.Int("connections", 1, "connections that load, of the rebuild and of the floor")
+	streams     = flag.Bool("stream", true, "measure stream mode too")
 )
 
 const (
@@ -45,8 +51,8 @@ const (
 func TestMain(m *testing.M) { flag.Parse(); os.Exit(kafkatest.Main(m)) }
 
 // TestRebuildFigure measures what a bulk rebuild takes from the source topic up to committed worker state, by phase, beside
-// stream mode and beside the floor: the same rows by plain COPY, in one transaction for each partition on one connection, encoded
-// beforehand. Rounds are interleaved, so that ratios hold on a busy machine.
+// stream mode and beside the floor: the same rows by plain COPY, in one transaction for each partition, on as many connections as
+// the rebuild has, encoded beforehand. Rounds are interleaved, so that ratios hold on a busy machine.
 //
 //	go test -tags figure -run TestRebuildFigure -v -timeout 1h ./internal/rebuilding -records 1000000
 func TestRebuildFigure(t *testing.T) {
@@ -59,10 +65,9 @@ func TestRebuildFigure(t *testing.T) {
 		if *streams {
 			stream = f.stream(name + "s")
 		}
-		whole := bulk.derive + bulk.load
-		t.Logf("round %d: bulk %.2f s (derive %.2f, load %.2f), floor %.2f s, stream %.2f s; floor/bulk %.2f, stream/bulk %.1f; %d rows, %.0f MB",
-			round+1, whole.Seconds(), bulk.derive.Seconds(), bulk.load.Seconds(), floor.Seconds(), stream.Seconds(),
-			floor.Seconds()/whole.Seconds(), stream.Seconds()/whole.Seconds(), bulk.rows, float64(bulk.size())/1e6)
+		t.Logf("round %d, %d connections: bulk %.2f s (derived %.2f, loading from %.2f), floor %.2f s, stream %.2f s; floor/bulk %.2f, stream/bulk %.1f; %.1f CPU s in this process; %d rows, %.0f MB",
+			round+1, *connections, bulk.whole.Seconds(), bulk.derived.Seconds(), bulk.loading.Seconds(), floor.Seconds(), stream.Seconds(),
+			floor.Seconds()/bulk.whole.Seconds(), stream.Seconds()/bulk.whole.Seconds(), bulk.processor.Seconds(), bulk.rows, float64(bulk.size())/1e6)
 	}
 }
 
@@ -165,9 +170,11 @@ func (f *figure) settle() {
 
 // measured is what one bulk rebuild took, and the rows it wrote, encoded.
 type measured struct {
-	derive, load time.Duration
-	rows         int64
-	tables       [][]byte
+	// whole is the time it took, of which loading began at loading and deriving had ended at derived; processor is what this
+	// process used of the processors, broker included.
+	whole, loading, derived, processor time.Duration
+	rows                               int64
+	tables                             [][]byte
 }
 
 func (m *measured) size() (n int) {
@@ -184,23 +191,29 @@ func (f *figure) bulk(name string) *measured {
 	f.t.Helper()
 	applied, dir := f.apply(name), filepath.Join(f.t.TempDir(), "dataset")
 	f.settle()
-	m, began := &measured{}, time.Now()
-	err := rebuilding.Derive(f.t.Context(), rebuilding.Derivation{
-		Namespace: applied.Namespace, TopicID: f.source.ID, Ends: f.ends, Source: rebuilding.FromTopic(f.judge, "in", f.source.ID, f.ends),
-		Code: "figure", Parallel: 2 * runtime.GOMAXPROCS(0),
-	}, dir)
-	if err != nil {
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		f.t.Fatal(err)
 	}
-	m.derive, began = time.Since(began), time.Now()
-	loaded, err := rebuilding.Load(f.t.Context(), rebuilding.Loading{
-		Applied: applied, StateURL: f.url, Dir: dir, Ends: f.ends, Member: "rebuild/" + name, Parallel: 2 * runtime.GOMAXPROCS(0), Clock: realTime{},
+	m, began, used := &measured{}, time.Now(), processorTime()
+	var told sync.Mutex
+	loaded, err := rebuilding.Pass(f.t.Context(), rebuilding.Derivation{
+		Namespace: applied.Namespace, TopicID: f.source.ID, Ends: f.ends, Source: rebuilding.FromTopic(f.judge, "in", f.source.ID, f.ends),
+		Code: "figure", Parallel: *derivers,
+		Derived: func(int32, int64) {
+			told.Lock()
+			defer told.Unlock()
+			if m.derived = time.Since(began); m.loading == 0 {
+				m.loading = m.derived
+			}
+		},
+	}, rebuilding.Loading{
+		Applied: applied, StateURL: f.url, Dir: dir, Ends: f.ends, Member: "rebuild/" + name, Parallel: *connections, Clock: realTime{},
 	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	m.load, m.rows = time.Since(began), loaded.Rows
-	pool := f.pool(applied.StateSchema)
+	m.whole, m.rows, m.processor = time.Since(began), loaded.Rows, processorTime()-used
+	pool := f.pool(applied.StateSchema, 1)
 	defer pool.Close()
 	for partition := range int32(figurePartitions) {
 		for _, table := range loadedTables {
@@ -213,9 +226,9 @@ func (f *figure) bulk(name string) *measured {
 // read encodes the rows of one partition of a table as COPY does, in the order in which they were loaded.
 func (f *figure) read(pool *pgxpool.Pool, table string, partition int32) []byte {
 	f.t.Helper()
-	query := fmt.Sprintf(`SELECT * FROM %s WHERE partition = %d ORDER BY ctid`, table, partition)
+	where := fmt.Sprintf("partition = %d", partition)
 	if table != "quarantine" && table != "outbox" {
-		query = fmt.Sprintf(`SELECT t.* FROM %s t JOIN owned ON owned.key_id = t.key_id AND owned.partition = %d ORDER BY t.ctid`, table, partition)
+		where = "key_id = ANY ('{" + f.keysOf(partition) + "}')"
 	}
 	conn, err := pool.Acquire(f.t.Context())
 	if err != nil {
@@ -223,52 +236,67 @@ func (f *figure) read(pool *pgxpool.Pool, table string, partition int32) []byte 
 	}
 	defer conn.Release()
 	var b bytes.Buffer
-	if _, err := conn.Conn().Exec(f.t.Context(), f.owned()); err != nil {
-		f.t.Fatal(err)
-	}
-	if _, err := conn.Conn().PgConn().CopyTo(f.t.Context(), &b, `COPY (`+query+`) TO STDOUT BINARY`); err != nil {
+	if _, err := conn.Conn().PgConn().CopyTo(f.t.Context(), &b, `COPY (SELECT * FROM `+table+` WHERE `+where+` ORDER BY ctid) TO STDOUT BINARY`); err != nil {
 		f.t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
-// owned is a statement that makes a temporary table of the keys' partitions, as the keys of the dataset have them.
-func (f *figure) owned() string {
-	var rows []string
-	for i := range f.ns.Spec.StockKeys {
-		rows = append(rows, fmt.Sprintf("(%d, %d)", i, ledger.PartitionOf(ledger.BrokerKey(f.ns.Spec.StockKeys[i].Item, f.ns.Spec.StockKeys[i].Location), figurePartitions)))
+// keysOf lists the keys of a partition.
+func (f *figure) keysOf(partition int32) string {
+	var keys []string
+	for i, key := range f.ns.Spec.StockKeys {
+		if ledger.PartitionOf(ledger.BrokerKey(key.Item, key.Location), figurePartitions) == partition {
+			keys = append(keys, strconv.Itoa(i))
+		}
 	}
-	return `CREATE TEMPORARY TABLE IF NOT EXISTS owned AS SELECT * FROM (VALUES ` + strings.Join(rows, ",") + `) AS v (key_id, partition)`
+	return strings.Join(keys, ",")
 }
 
-// floor writes the same rows by plain COPY.
+// floor writes the same rows by plain COPY, on as many connections as the rebuild has.
 func (f *figure) floor(name string, tables [][]byte) time.Duration {
 	f.t.Helper()
 	applied := f.apply(name)
-	pool := f.pool(applied.StateSchema)
+	pool := f.pool(applied.StateSchema, *connections)
 	defer pool.Close()
 	f.settle()
 	began := time.Now()
+	var group sync.WaitGroup
+	var errs [figurePartitions]error
 	for partition := range figurePartitions {
-		err := pgx.BeginFunc(f.t.Context(), pool, func(tx pgx.Tx) error {
-			for i, table := range loadedTables {
-				data := bytes.NewReader(tables[partition*len(loadedTables)+i])
-				if _, err := tx.Conn().PgConn().CopyFrom(f.t.Context(), data, `COPY `+table+` FROM STDIN BINARY`); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		group.Go(func() { errs[partition] = copyTables(f.t.Context(), pool, tables[partition*len(loadedTables):]) })
+	}
+	group.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		f.t.Fatal(err)
 	}
 	return time.Since(began)
 }
 
-func (f *figure) pool(schema string) *pgxpool.Pool {
+// copyTables writes the tables of one partition in one transaction.
+func copyTables(ctx context.Context, pool *pgxpool.Pool, tables [][]byte) error {
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		for i, table := range loadedTables {
+			if _, err := tx.Conn().PgConn().CopyFrom(ctx, bytes.NewReader(tables[i]), `COPY `+table+` FROM STDIN BINARY`); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// processorTime is what this process used so far.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func (f *figure) pool(schema string, connections int) *pgxpool.Pool {
 	f.t.Helper()
-	pool, err := postgres.Connect(f.t.Context(), postgres.Options{URL: f.url, Schema: schema, MaxConns: 1})
+	pool, err := postgres.Connect(f.t.Context(), postgres.Options{URL: f.url, Schema: schema, MaxConns: int32(connections)})
 	if err != nil {
 		f.t.Fatal(err)
 	}

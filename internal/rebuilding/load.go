@@ -37,9 +37,17 @@ type Loading struct {
 	Parallel int
 	// Clock is the passage of time.
 	Clock Clock
-	// Loaded, where not nil, is told of each partition that is loaded, by one goroutine at a time; again says that it was
-	// loaded before. Its error ends the load.
-	Loaded func(partition int32, again bool) error
+	// Loaded, where not nil, is told of each partition that is loaded, by one goroutine at a time. Its error ends the load.
+	Loaded func(LoadedPartition) error
+}
+
+// LoadedPartition says what became of one partition.
+type LoadedPartition struct {
+	Partition int32
+	// Rows is how many rows the dataset has of it.
+	Rows int64
+	// Again says that it had been loaded before.
+	Again bool
 }
 
 // Loaded counts what was loaded.
@@ -56,80 +64,100 @@ const (
 // Load loads every partition that is not loaded yet. A fault is tried again a few times; other errors wrap
 // rebuild.ErrNotEmpty or rebuild.ErrDataset.
 func Load(ctx context.Context, l Loading) (Loaded, error) {
-	config := ledger.NewConfig(l.Applied.Namespace, l.Applied.SourceTopicID)
-	set, err := dataset.Open(l.Dir, config)
+	set, err := dataset.Open(l.Dir, l.config())
 	if err != nil {
 		return Loaded{}, err
 	}
+	ready := make(chan int32)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer close(ready)
+		for partition := range l.Applied.Namespace.Spec.Source.Partitions {
+			select {
+			case ready <- partition:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	if err := l.load(ctx, set, ready); err != nil {
+		return Loaded{}, err
+	}
+	return loaded(set), nil
+}
+
+func (l *Loading) config() *ledger.Config {
+	return ledger.NewConfig(l.Applied.Namespace, l.Applied.SourceTopicID)
+}
+
+// loaded counts what a dataset holds.
+func loaded(set *dataset.Set) Loaded {
+	n := Loaded{Rows: set.Rows()}
+	for p := range set.Meta().Ends {
+		n.Accepted += set.Meta().Accepted[p]
+		n.Rejected += set.Meta().Rejected[p]
+	}
+	return n
+}
+
+// load loads the partitions of a dataset as they become ready, and returns when there will be no more, or at the first error.
+func (l *Loading) load(ctx context.Context, set *dataset.Set, ready <-chan int32) error {
 	parallel := max(1, l.Parallel)
 	pool, err := postgres.Connect(ctx, postgres.Options{
-		URL: l.StateURL, Schema: l.Applied.StateSchema, Application: postgres.ApplicationName(pipeline.RebuildName, l.Applied.Name), MaxConns: int32(parallel + 1),
+		URL: l.StateURL, Schema: l.Applied.StateSchema, Application: postgres.ApplicationName(pipeline.RebuildName, l.Applied.Name), MaxConns: int32(parallel),
 	})
 	if err != nil {
-		return Loaded{}, err
+		return err
 	}
 	defer pool.Close()
 	if err := postgres.CheckLayout(ctx, pool, postgres.KindNamespace, l.Applied.StateSchema); err != nil {
-		return Loaded{}, err
+		return err
 	}
-	loader, err := rebuild.NewLoader(config, set, postgres.NewRebuildStore(pool, l.Applied.SourceTopicID), l.Member, l.Ends)
+	loader, err := rebuild.NewLoader(l.config(), set, postgres.NewRebuildStore(pool, l.Applied.SourceTopicID), l.Member, l.Ends)
 	if err != nil {
-		return Loaded{}, err
+		return err
 	}
-	if err := l.all(ctx, loader, parallel); err != nil {
-		return Loaded{}, err
-	}
-	loaded := Loaded{Rows: set.Rows()}
-	for p := range set.Meta().Ends {
-		loaded.Accepted += set.Meta().Accepted[p]
-		loaded.Rejected += set.Meta().Rejected[p]
-	}
-	return loaded, nil
+	return l.all(ctx, loader, set, parallel, ready)
 }
 
 // all loads the partitions, some at a time.
-func (l *Loading) all(ctx context.Context, loader *rebuild.Loader, parallel int) error {
+func (l *Loading) all(ctx context.Context, loader *rebuild.Loader, set *dataset.Set, parallel int, ready <-chan int32) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	next := make(chan int32)
 	var group sync.WaitGroup
 	var told sync.Mutex
 	for range parallel {
 		group.Go(func() {
-			for partition := range next {
-				loaded, err := l.patiently(ctx, loader, partition)
+			for partition := range ready {
+				again, err := l.patiently(ctx, loader, partition)
 				told.Lock()
 				if err == nil && l.Loaded != nil {
-					err = l.Loaded(partition, !loaded)
+					err = l.Loaded(LoadedPartition{Partition: partition, Rows: set.RowsOf(partition), Again: again})
 				}
 				told.Unlock()
 				if err != nil {
 					cancel(err)
+					return
 				}
 			}
 		})
 	}
-	for partition := range l.Applied.Namespace.Spec.Source.Partitions {
-		select {
-		case next <- partition:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
 	group.Wait()
 	return context.Cause(ctx)
 }
 
-// patiently tries a fault again: also an unknown outcome, of which the next try finds out what became.
-func (l *Loading) patiently(ctx context.Context, loader *rebuild.Loader, partition int32) (loaded bool, err error) {
+// patiently tries a fault again: also an unknown outcome, of which the next try finds out what became. It reports whether the
+// partition was loaded before.
+func (l *Loading) patiently(ctx context.Context, loader *rebuild.Loader, partition int32) (again bool, err error) {
 	for range attempts {
-		loaded, err = loader.Partition(ctx, partition)
+		var now bool
+		now, err = loader.Partition(ctx, partition)
 		if err == nil || ctx.Err() != nil || fault.ClassOf(err) != fault.Transient {
-			return loaded, err
+			return !now, err
 		}
 		if l.Clock.Sleep(ctx, pause) != nil {
 			break
 		}
 	}
-	return loaded, err
+	return false, err
 }

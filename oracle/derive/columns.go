@@ -5,9 +5,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"amends.dev/amends/oracle/decode"
 	"amends.dev/amends/oracle/engine"
@@ -22,15 +24,16 @@ type columns struct {
 	validTime []int64
 	qty       []int64
 	offset    []int64
-	// Transaction ID i is text[ends[i-1]:ends[i]]: a million small slices would cost more than the text.
-	text []byte
-	ends []int
+	// Transaction ID i is text[ends[i-1]:ends[i]]: a million small strings would cost more than the text.
+	text    string
+	ends    []int
+	builder strings.Builder // of text
 }
 
 func (c *columns) rows() int { return len(c.key) }
 
 // txnID returns the transaction ID of a row; it shares the columns' memory.
-func (c *columns) txnID(row uint32) []byte {
+func (c *columns) txnID(row uint32) string {
 	start := 0
 	if row > 0 {
 		start = c.ends[row-1]
@@ -50,8 +53,8 @@ func (c *columns) add(tx *decode.Transaction, offset int64) {
 	c.validTime = append(c.validTime, tx.ValidTime)
 	c.qty = append(c.qty, tx.Qty)
 	c.offset = append(c.offset, offset)
-	c.text = append(c.text, tx.TxnID...)
-	c.ends = append(c.ends, len(c.text))
+	_, _ = c.builder.Write(tx.TxnID) // it never fails
+	c.ends = append(c.ends, c.builder.Len())
 }
 
 // gather decodes a history: accepted records become columns, rejected ones are written at once.
@@ -74,6 +77,7 @@ func gather(ctx context.Context, decoder *decode.Decoder, history engine.History
 			return nil, err
 		}
 	}
+	c.text = c.builder.String()
 	return c, ctx.Err()
 }
 
@@ -115,13 +119,59 @@ func (c *columns) order(keys int) (order []uint32, bounds []int) {
 		order[next[k]] = uint32(row)
 		next[k]++
 	}
+	var places []place
 	for k := range keys {
-		slices.SortFunc(order[bounds[k]:bounds[k+1]], func(a, b uint32) int {
-			if d := bytes.Compare(c.txnID(a), c.txnID(b)); d != 0 {
-				return d
-			}
-			return cmp.Or(cmp.Compare(c.revision[a], c.revision[b]), cmp.Compare(a, b))
-		})
+		places = c.sort(order[bounds[k]:bounds[k+1]], places)
 	}
 	return order, bounds
+}
+
+// place is a row with the beginning of its transaction ID, behind what all rows sorted with it have in common: most pairs
+// differ there, and are told apart without a look at the text.
+type place struct {
+	head uint64
+	row  uint32
+}
+
+// sort sorts rows of one key by transaction ID bytes, revision and offset. It uses the memory given, and returns it.
+func (c *columns) sort(rows []uint32, places []place) []place {
+	common := c.common(rows)
+	places = places[:0]
+	for _, row := range rows {
+		places = append(places, place{head(c.txnID(row)[common:]), row})
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		if a.head != b.head {
+			return cmp.Compare(a.head, b.head)
+		}
+		return cmp.Or(strings.Compare(c.txnID(a.row), c.txnID(b.row)), cmp.Compare(c.revision[a.row], c.revision[b.row]), cmp.Compare(a.row, b.row))
+	})
+	for i, p := range places {
+		rows[i] = p.row
+	}
+	return places
+}
+
+// common is the length of what the transaction IDs of rows have in common.
+func (c *columns) common(rows []uint32) int {
+	if len(rows) == 0 {
+		return 0
+	}
+	first := c.txnID(rows[0])
+	for _, row := range rows[1:] {
+		id, n := c.txnID(row), 0
+		for n < min(len(first), len(id)) && first[n] == id[n] {
+			n++
+		}
+		first = first[:n]
+	}
+	return len(first)
+}
+
+// head is the first eight bytes of a text as a number that compares like them; a shorter text is filled up with zeros, which
+// no transaction ID contains.
+func head(text string) uint64 {
+	var b [8]byte
+	copy(b[:], text)
+	return binary.BigEndian.Uint64(b[:])
 }

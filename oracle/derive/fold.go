@@ -89,7 +89,7 @@ func (f *fold) write(key int32, files *derived.Partition) error {
 	if f.conflicted {
 		cause = f.latestCause
 	}
-	status := derived.Status{Key: key, CauseTxnID: string(c.txnID(cause)), CauseRevision: c.revision[cause], CauseOffset: c.offset[cause]}
+	status := derived.Status{Key: key, CauseTxnID: c.txnID(cause), CauseRevision: c.revision[cause], CauseOffset: c.offset[cause]}
 	if err := files.Status(status); err != nil || f.blocked {
 		return err
 	}
@@ -112,7 +112,7 @@ func (f *fold) write(key int32, files *derived.Partition) error {
 		if err := files.Day(derived.Day{
 			Key: key, Day: day, Active: int64(end - start), Close: int64(balance.LowBits()),
 			Alert:      before.Cmp(threshold) >= 0 && balance.Cmp(threshold) < 0,
-			CauseTxnID: string(c.txnID(last)), CauseRevision: c.revision[last], CauseOffset: c.offset[last],
+			CauseTxnID: c.txnID(last), CauseRevision: c.revision[last], CauseOffset: c.offset[last],
 		}); err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package derive
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
@@ -42,7 +41,7 @@ func (r *resolver) run(ctx context.Context) error {
 func (r *resolver) key(key int32, rows []uint32) error {
 	r.fold.begin(&r.ns.Spec.StockKeys[key], r.columns, slices.Min(rows))
 	for start, end := 0, 0; start < len(rows); start = end {
-		for end = start + 1; end < len(rows) && bytes.Equal(r.columns.txnID(rows[end]), r.columns.txnID(rows[start])); end++ {
+		for end = start + 1; end < len(rows) && r.columns.txnID(rows[end]) == r.columns.txnID(rows[start]); end++ {
 			continue
 		}
 		if err := r.identity(key, rows[start:end]); err != nil {
@@ -65,7 +64,7 @@ func (r *resolver) identity(key int32, rows []uint32) error {
 		if len(payloads) > 1 {
 			mark.Hit("R26 conflict derived")
 			if err := r.files.Conflict(derived.Conflict{
-				Key: key, TxnID: string(c.txnID(payloads[1])), Revision: c.revision[payloads[1]], Highest: highest, Offset: c.offset[payloads[1]],
+				Key: key, TxnID: c.txnID(payloads[1]), Revision: c.revision[payloads[1]], Highest: highest, Offset: c.offset[payloads[1]],
 			}); err != nil {
 				return err
 			}
@@ -79,7 +78,7 @@ func (r *resolver) identity(key int32, rows []uint32) error {
 		}
 		for _, row := range evidence {
 			if err := r.files.Evidence(derived.Evidence{
-				Key: key, TxnID: string(c.txnID(row)), Revision: c.revision[row], Kind: int32(c.kind[row]),
+				Key: key, TxnID: c.txnID(row), Revision: c.revision[row], Kind: int32(c.kind[row]),
 				ValidTime: c.validTime[row], Qty: c.qty[row], Offset: c.offset[row],
 			}); err != nil {
 				return err
@@ -94,7 +93,7 @@ func (r *resolver) identity(key int32, rows []uint32) error {
 func (r *resolver) authority(key int32, row uint32, ambiguous bool) error {
 	c := r.columns
 	return r.files.Authority(derived.Authority{
-		Key: key, TxnID: string(c.txnID(row)), Revision: c.revision[row], Kind: int32(c.kind[row]),
+		Key: key, TxnID: c.txnID(row), Revision: c.revision[row], Kind: int32(c.kind[row]),
 		ValidTime: c.validTime[row], Qty: c.qty[row], Ambiguous: ambiguous, Offset: c.offset[row],
 	})
 }

@@ -28,16 +28,22 @@ type tableFile[T any] struct {
 	parquet *parquet.GenericWriter[T]
 	pending []T
 	rows    int64
+	// passing says that nobody reads the file after this process.
+	passing bool
 }
 
-// create begins a file in a folder.
-func create[T any](folder, name string) (*tableFile[T], error) {
-	file, err := os.OpenFile(filepath.Join(folder, name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+// create begins a file of a dataset.
+func create[T any](w *Writer, name string) (*tableFile[T], error) {
+	file, err := os.OpenFile(filepath.Join(w.folder, name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	f := &tableFile[T]{name: name, file: file, digest: sha256.New(), buffer: bufio.NewWriterSize(file, 1<<18)}
-	f.parquet = parquet.NewGenericWriter[T](f, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(groupRows))
+	f := &tableFile[T]{name: name, file: file, digest: sha256.New(), buffer: bufio.NewWriterSize(file, 1<<18), passing: w.handOver != nil}
+	codec := parquet.Compression(&parquet.Zstd)
+	if f.passing {
+		codec = parquet.Compression(&parquet.Uncompressed)
+	}
+	f.parquet = parquet.NewGenericWriter[T](f, codec, parquet.MaxRowsPerRowGroup(groupRows))
 	f.pending = make([]T, 0, flushRows)
 	return f, nil
 }
@@ -65,7 +71,7 @@ func (f *tableFile[T]) flush() error {
 	return err
 }
 
-// finish completes the file, makes it durable and describes it.
+// finish completes the file, makes it durable unless it is passed on, and describes it.
 func (f *tableFile[T]) finish(table Table, partition int32) (File, error) {
 	err := f.flush()
 	if err == nil {
@@ -74,7 +80,7 @@ func (f *tableFile[T]) finish(table Table, partition int32) (File, error) {
 	if err == nil {
 		err = f.buffer.Flush()
 	}
-	if err == nil {
+	if err == nil && !f.passing {
 		err = f.file.Sync()
 	}
 	if err := errors.Join(err, f.file.Close()); err != nil {

@@ -22,12 +22,12 @@ type Partition struct {
 func (w *Writer) Partition(partition int32) (*Partition, error) {
 	p := &Partition{writer: w, partition: partition}
 	var errs [6]error
-	p.authority, errs[0] = create[Authority](w.folder, fileName(TableAuthority, partition))
-	p.evidence, errs[1] = create[Evidence](w.folder, fileName(TableEvidence, partition))
-	p.conflict, errs[2] = create[Conflict](w.folder, fileName(TableConflict, partition))
-	p.day, errs[3] = create[Day](w.folder, fileName(TableDay, partition))
-	p.status, errs[4] = create[Status](w.folder, fileName(TableStatus, partition))
-	p.quarantine, errs[5] = create[Quarantine](w.folder, fileName(TableQuarantine, partition))
+	p.authority, errs[0] = create[Authority](w, fileName(TableAuthority, partition))
+	p.evidence, errs[1] = create[Evidence](w, fileName(TableEvidence, partition))
+	p.conflict, errs[2] = create[Conflict](w, fileName(TableConflict, partition))
+	p.day, errs[3] = create[Day](w, fileName(TableDay, partition))
+	p.status, errs[4] = create[Status](w, fileName(TableStatus, partition))
+	p.quarantine, errs[5] = create[Quarantine](w, fileName(TableQuarantine, partition))
 	if err := errors.Join(errs[:]...); err != nil {
 		p.Abandon()
 		return nil, fmt.Errorf("write partition %d of a dataset: %w", partition, err)
@@ -70,8 +70,7 @@ func (p *Partition) Finish(accepted int64) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("write partition %d of a dataset: %w", p.partition, err)
 	}
-	p.writer.complete(p.partition, files, accepted, p.quarantine.rows)
-	return nil
+	return p.writer.complete(Part{Partition: p.partition, Accepted: accepted, Rejected: p.quarantine.rows, Files: files})
 }
 
 // Abandon closes the files; the dataset cannot be published any more.

@@ -18,6 +18,8 @@ var ErrExists = errors.New("there is something in the folder already")
 // Writer writes one dataset. Partitions may be written by several goroutines; Close is called after all of them.
 type Writer struct {
 	dir, folder string
+	// handOver takes complete partitions, nil where the dataset is published as a whole.
+	handOver func(Part) error
 
 	mu        sync.Mutex
 	index     Index
@@ -25,14 +27,21 @@ type Writer struct {
 	published bool
 }
 
+// Part is a partition that is complete.
+type Part struct {
+	// Partition is the source partition.
+	Partition int32
+	// Accepted and Rejected count its records.
+	Accepted, Rejected int64
+	// Files are its files, in the order of the tables.
+	Files []File
+}
+
 // Create begins a dataset that will be published as the folder dir, which must not exist or be empty. What an interrupted
 // one left is removed.
 func Create(dir string, meta Meta) (*Writer, error) {
 	dir = filepath.Clean(dir)
-	n := len(meta.Ends)
-	w := &Writer{dir: dir, folder: dir + partialSuffix, done: make([]bool, n)}
-	w.index = Index{Version: Version, Meta: meta, Accepted: make([]int64, n), Rejected: make([]int64, n)}
-	w.index.Files = make([]File, n*len(tables()))
+	w := newWriter(dir, dir+partialSuffix, meta)
 	entries, err := os.ReadDir(dir)
 	switch {
 	case err == nil && len(entries) > 0:
@@ -44,6 +53,23 @@ func Create(dir string, meta Meta) (*Writer, error) {
 		return nil, fmt.Errorf("write a dataset to %s: %w", dir, err)
 	}
 	return w, nil
+}
+
+// Pass begins a dataset that is passed on partition by partition, within this process, and published never: each partition is
+// handed over as soon as it is complete, by the goroutine that completed it. The folder is there and holds files of this
+// writer alone, which are neither compressed nor made durable; the caller removes them.
+func Pass(folder string, meta Meta, handOver func(Part) error) *Writer {
+	w := newWriter(folder, folder, meta)
+	w.handOver = handOver
+	return w
+}
+
+func newWriter(dir, folder string, meta Meta) *Writer {
+	n := len(meta.Ends)
+	w := &Writer{dir: dir, folder: folder, done: make([]bool, n)}
+	w.index = Index{Version: Version, Meta: meta, Accepted: make([]int64, n), Rejected: make([]int64, n)}
+	w.index.Files = make([]File, n*len(tables()))
+	return w
 }
 
 // tables are all tables in the order in which derived.json lists them.
@@ -83,9 +109,9 @@ func (w *Writer) publish() error {
 	return syncFolder(filepath.Dir(w.dir))
 }
 
-// Abort removes what was written. After Close it does nothing.
+// Abort removes what was written. After Close it does nothing, and neither of a dataset that is passed on.
 func (w *Writer) Abort() error {
-	if w.published {
+	if w.published || w.handOver != nil {
 		return nil
 	}
 	if err := os.RemoveAll(w.folder); err != nil {
@@ -95,12 +121,16 @@ func (w *Writer) Abort() error {
 }
 
 // complete takes over the files of a partition.
-func (w *Writer) complete(partition int32, files []File, accepted, rejected int64) {
+func (w *Writer) complete(part Part) error {
+	if w.handOver != nil {
+		return w.handOver(part)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	copy(w.index.Files[int(partition)*len(files):], files)
-	w.index.Accepted[partition], w.index.Rejected[partition] = accepted, rejected
-	w.done[partition] = true
+	copy(w.index.Files[int(part.Partition)*len(part.Files):], part.Files)
+	w.index.Accepted[part.Partition], w.index.Rejected[part.Partition] = part.Accepted, part.Rejected
+	w.done[part.Partition] = true
+	return nil
 }
 
 func writeDurably(path string, data []byte) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -23,9 +22,11 @@ const (
 	phaseDerive = "derive"
 	phaseLoad   = "load"
 	phaseStream = "stream"
+	phaseWhole  = "whole" // of deriving and loading at the same time
 )
 
-// run rebuilds: look, derive, begin, create, fill, finish. Nothing is written to any server before begin.
+// run rebuilds: look, derive where the dataset is to be kept, begin, create, fill, finish. Nothing is written to any server
+// before begin.
 func (j *job) run(ctx context.Context) (*Result, error) {
 	t, err := j.look(ctx)
 	if err != nil {
@@ -52,13 +53,10 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	if t.live {
 		return r, j.finish(ctx, log)
 	}
-	if j.mode == modeBulk {
-		dir, cleanUp, err := j.derive(ctx, t, r)
-		if err != nil {
+	if j.mode == modeBulk && j.dataset != "" {
+		if err := j.derive(ctx, t, r); err != nil {
 			return nil, err
 		}
-		defer cleanUp()
-		j.dataset = dir
 	}
 	if err := log.begin(ctx, through); err != nil {
 		return nil, err
@@ -67,15 +65,21 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.mode == modeBulk {
-		err = j.load(ctx, applied, log, r)
-	} else {
-		err = j.stream(ctx, applied, r)
-	}
-	if err != nil {
+	if err := j.fill(ctx, t, applied, log, r); err != nil {
 		return nil, err
 	}
 	return r, j.finish(ctx, log)
+}
+
+// fill fills the state of the new namespace.
+func (j *job) fill(ctx context.Context, t *target, applied *postgres.Applied, log *journal, r *Result) error {
+	switch {
+	case j.mode == modeStream:
+		return j.stream(ctx, applied, r)
+	case j.dataset != "":
+		return j.load(ctx, applied, log, r)
+	}
+	return j.pass(ctx, t, applied, log, r)
 }
 
 // through is H: as an interrupted rebuild fixed it, or the end of the snapshot, or that of the topic.
@@ -101,46 +105,61 @@ func (j *job) through(t *target, log *journal) ([]int64, error) {
 	return log.through, nil
 }
 
-// workers is how many partitions are worked on at a time: more than processors, because each waits for a server half of the
-// time.
+// workers is how many partitions are derived at a time, and how many are loaded.
 func (j *job) workers() int {
 	if j.parallel > 0 {
 		return j.parallel
 	}
-	return 2 * runtime.GOMAXPROCS(0)
+	return runtime.GOMAXPROCS(0)
 }
 
-// derive writes the dataset, or finds it in the folder where an earlier try kept it. The caller calls the returned function
-// when the dataset is not needed any more.
-func (j *job) derive(ctx context.Context, t *target, r *Result) (dir string, cleanUp func(), err error) {
-	cleanUp = func() {}
-	dir = j.dataset
-	if dir == "" {
-		folder, err := os.MkdirTemp("", "amends-rebuild-")
-		if err != nil {
-			return "", nil, fmt.Errorf("make a temporary folder: %w", err)
-		}
-		dir = filepath.Join(folder, "dataset")
-		cleanUp = func() { _ = os.RemoveAll(folder) } // temporary
-	}
-	if set, err := dataset.Open(dir, nil); err == nil && j.derived(t, set.Meta(), r.Through) {
-		return dir, cleanUp, nil
-	}
-	began := time.Now()
+// derivation says what is derived.
+func (j *job) derivation(t *target, r *Result) rebuilding.Derivation {
 	source := rebuilding.FromTopic(j.histories, t.old.SourceTopic, t.old.SourceTopicID, r.Through)
 	if t.snapshot != nil {
 		source = t.snapshot.PartitionHistory
 	}
-	j.progress("deriving the state from %v records' offsets", r.Through)
-	err = rebuilding.Derive(ctx, rebuilding.Derivation{
+	return rebuilding.Derivation{
 		Namespace: t.ns, TopicID: t.old.SourceTopicID, Ends: r.Through, Source: source, Code: j.code, Parallel: j.workers(),
-	}, dir)
-	if err != nil {
-		cleanUp()
-		return "", nil, err
+	}
+}
+
+// derive writes the dataset that is to be kept, or finds it in its folder, where an earlier try left it.
+func (j *job) derive(ctx context.Context, t *target, r *Result) error {
+	if set, err := dataset.Open(j.dataset, nil); err == nil && j.derived(t, set.Meta(), r.Through) {
+		j.progress("the dataset is in %s already", j.dataset)
+		return nil
+	}
+	began := time.Now()
+	j.progress("deriving the state from the records below %v", r.Through)
+	if err := rebuilding.Derive(ctx, j.derivation(t, r), j.dataset); err != nil {
+		return err
 	}
 	r.Timings[phaseDerive] = Seconds(time.Since(began))
-	return dir, cleanUp, nil
+	return nil
+}
+
+// pass derives and loads at the same time.
+func (j *job) pass(ctx context.Context, t *target, applied *postgres.Applied, log *journal, r *Result) error {
+	folder, err := os.MkdirTemp("", "amends-rebuild-")
+	if err != nil {
+		return fmt.Errorf("make a temporary folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // temporary
+	derived, began := newTally(len(r.Through)), time.Now()
+	j.progress("deriving the state from the records below %v, and loading it", r.Through)
+	d := j.derivation(t, r)
+	d.Derived = func(partition int32, records int64) {
+		j.progress("partition %d derived: %s", partition, derived.add(records, "records"))
+	}
+	loading := j.loading(ctx, applied, folder, log, r)
+	loaded, err := rebuilding.Pass(ctx, d, loading)
+	r.Accepted, r.Rejected, r.Rows = loaded.Accepted, loaded.Rejected, loaded.Rows
+	if first, last := derived.times(); first > 0 {
+		r.Timings[phaseDerive], r.Timings[phaseLoad] = Seconds(last), Seconds(time.Since(began)-first)
+	}
+	r.Timings[phaseWhole] = Seconds(time.Since(began))
+	return err
 }
 
 // derived says whether a dataset that is there is the one that would be derived now.
@@ -173,19 +192,28 @@ func (j *job) create(ctx context.Context, t *target, log *journal, r *Result) (*
 	}{applied.OutputTopicID})
 }
 
-// load loads the dataset.
+// loading says what is loaded, shows progress and records it.
+func (j *job) loading(ctx context.Context, applied *postgres.Applied, dir string, log *journal, r *Result) rebuilding.Loading {
+	all := newTally(len(r.Through))
+	return rebuilding.Loading{
+		Applied: applied, StateURL: j.connections.StateURL(), Dir: dir, Ends: r.Through, Member: "rebuild/" + j.into, Parallel: j.workers(), Clock: clock{},
+		Loaded: func(p rebuilding.LoadedPartition) error {
+			if r.Resumed = r.Resumed || p.Again; p.Again {
+				j.progress("partition %d was loaded before", p.Partition)
+			} else {
+				j.progress("partition %d loaded: %s", p.Partition, all.add(p.Rows, "rows"))
+			}
+			return log.step(ctx, fmt.Sprintf("%s/%d", stepFilled, p.Partition), struct {
+				Through int64 `json:"through"`
+			}{r.Through[p.Partition]})
+		},
+	}
+}
+
+// load loads the dataset that is kept.
 func (j *job) load(ctx context.Context, applied *postgres.Applied, log *journal, r *Result) error {
 	began := time.Now()
-	loaded, err := rebuilding.Load(ctx, rebuilding.Loading{
-		Applied: applied, StateURL: j.connections.StateURL(), Dir: j.dataset, Ends: r.Through, Member: "rebuild/" + j.into, Parallel: j.workers(), Clock: clock{},
-		Loaded: func(partition int32, again bool) error {
-			j.progress("partition %d loaded", partition)
-			r.Resumed = r.Resumed || again
-			return log.step(ctx, fmt.Sprintf("%s/%d", stepFilled, partition), struct {
-				Through int64 `json:"through"`
-			}{r.Through[partition]})
-		},
-	})
+	loaded, err := rebuilding.Load(ctx, j.loading(ctx, applied, j.dataset, log, r))
 	r.Accepted, r.Rejected, r.Rows = loaded.Accepted, loaded.Rejected, loaded.Rows
 	r.Timings[phaseLoad] = Seconds(time.Since(began))
 	return err

@@ -89,7 +89,7 @@ func (o *options) add(cmd *cobra.Command) {
 	f.StringVarP(&o.manifest, "file", "f", "", "manifest of the new namespace, instead of the old one's configuration; - for stdin")
 	f.BoolVar(&o.experiment, "experiment", false, "let the manifest's business configuration be another one; namespace, report and comparison say so")
 	f.DurationVar(&o.timeout, "timeout", defaultTimeout, "how long the worker may make no progress")
-	f.IntVar(&o.parallel, "parallel", 0, "with --mode bulk: partitions derived and loaded at a time (default: two for each processor)")
+	f.IntVar(&o.parallel, "parallel", 0, "with --mode bulk: partitions derived at a time, and connections that load (default: one for each processor)")
 }
 
 // check finds wrong combinations.
@@ -190,7 +190,8 @@ type Result struct {
 	Accepted int64 `json:"accepted,omitempty"`
 	Rejected int64 `json:"rejected,omitempty"`
 	Rows     int64 `json:"rows,omitempty"`
-	// Timings are seconds by phase: derive and load, or stream.
+	// Timings are seconds by phase: derive and load, or stream; where the first two run at the same time, whole is how long
+	// both took.
 	Timings map[string]Seconds `json:"timings"`
 }
 

@@ -10,12 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"amends.dev/amends/internal/cli/app"
 	"amends.dev/amends/internal/cli/root"
 	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/internal/mark"
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/internal/testkit/pg"
+	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/postgres"
 )
 
@@ -174,4 +177,28 @@ func TestFromSnapshot(t *testing.T) {
 	if strings.Contains(out, `"derive"`) {
 		t.Errorf("a dataset that is there was derived again: %s", out)
 	}
+}
+
+// TestR09DomainLeft: a close out of domain ends a bulk rebuild. Where the dataset is kept nothing was touched; else the new
+// namespace is unfinished, everything refuses it, and it can be deleted. The same history without that record is rebuilt.
+func TestR09DomainLeft(t *testing.T) {
+	w := newWorld(t)
+	w.must("rebuild", "-n", "shop", "--into", "twin", "--mode", "bulk")
+	key := []byte(`["widget","berlin"]`)
+	w.cluster.Produce(t, &kgo.Record{Topic: "in", Partition: ledger.PartitionOf(key, 2), Key: key, Value: []byte(
+		`{"txn_id":"o","revision":1,"kind":"NEW","stock_key":{"item":"widget","location":"berlin"},"valid_time":"2026-01-02T00:00:00Z","qty":9223372036854775807,"source_time":"2026-01-02T00:00:00Z"}`)})
+	args := []string{"rebuild", "-n", "shop", "--into", "fresh", "--mode", "bulk"}
+	code, _, stderr := w.ctl(append(args, "--dataset", filepath.Join(w.dir, "kept"))...)
+	if code != exit.Error || !strings.Contains(stderr, "a close is out of domain") || strings.Contains(stderr, "unfinished") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if code, _, stderr := w.ctl("verify", "--quiesce", "-n", "fresh"); code != exit.Error || !strings.Contains(stderr, "is not applied") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	code, _, stderr = w.ctl(args...)
+	if code != exit.Error || !strings.Contains(stderr, "namespace fresh is unfinished; remove it with amendsctl delete namespace fresh") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	w.refused(`is unfinished`, "verify", "--quiesce", "-n", "fresh")
+	w.must("delete", "namespace", "fresh", "--confirm", "fresh", "--with-topics")
 }

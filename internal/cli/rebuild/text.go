@@ -43,7 +43,7 @@ func writeText(w io.Writer, r *Result) error {
 	if r.Mode == modeBulk {
 		fmt.Fprintf(&b, "  records  %d accepted, %d rejected; %d rows\n", r.Accepted, r.Rejected, r.Rows)
 	}
-	for _, phase := range []string{phaseDerive, phaseLoad, phaseStream} {
+	for _, phase := range []string{phaseDerive, phaseLoad, phaseStream, phaseWhole} {
 		if took, ok := r.Timings[phase]; ok {
 			fmt.Fprintf(&b, "  %-8s %s\n", phase, time.Duration(took).Round(time.Millisecond))
 		}
@@ -70,7 +70,11 @@ func coded(ctx context.Context, o options, err error) error {
 	case errors.Is(err, boundary.ErrTopicChanged), errors.Is(err, boundary.ErrHistoryLost):
 		return exit.With(exit.Refused, err)
 	case errors.Is(err, derive.ErrOutOfDomain):
-		return fmt.Errorf("%w; the worker would stop there: nothing can be rebuilt from this history", err)
+		err = fmt.Errorf("%w; the worker would stop there: nothing can be rebuilt from this history", err)
+		if o.dataset == "" {
+			err = fmt.Errorf("%w; namespace %s is unfinished; remove it with amendsctl delete namespace %s", err, o.into, o.into)
+		}
+		return err
 	case errors.Is(err, rebuilding.ErrStopped), errors.Is(err, rebuilding.ErrStalled), errors.Is(err, rebuild.ErrDataset):
 		return err
 	}

@@ -106,7 +106,7 @@ func file[T any](t *testing.T, dir string, c *content, table string, rows []T) {
 	}
 	sum := sha256.Sum256(b.Bytes())
 	name := fmt.Sprintf("%s-00000.parquet", table)
-	c.index.Files = append(c.index.Files, description{Name: name, Table: table, Rows: int64(len(rows)), SHA256: hex.EncodeToString(sum[:])})
+	c.index.Files = append(c.index.Files, File{Name: name, Table: table, Rows: int64(len(rows)), SHA256: hex.EncodeToString(sum[:])})
 	if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestDamagedFiles(t *testing.T) {
 			first := c.index.Files[0]
 			whole := whole(cfg)
 			_ = whole.write(t)
-			c.index.Files = append([]description{first}, whole.index.Files[1:]...)
+			c.index.Files = append([]File{first}, whole.index.Files[1:]...)
 			c.save(t, dir)
 			return nil
 		},
@@ -246,5 +246,71 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	if _, err := Open(t.TempDir(), cfg); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+// TestPagesAndGroups: rows come back as they were written, whatever pages and row groups they lie in.
+func TestPagesAndGroups(t *testing.T) {
+	var rows []dayColumns
+	for i := range int32(5000) {
+		rows = append(rows, dayColumns{Key: i / 50, Day: i % 50, Active: int64(i), Close: -int64(i) << 20, Alert: i%3 == 0,
+			CauseTxnID: fmt.Sprint("t", i*i), CauseRevision: int64(i) + 1, CauseOffset: int64(i) * 7})
+	}
+	for _, options := range [][]parquet.WriterOption{
+		{parquet.PageBufferSize(100)}, {parquet.PageBufferSize(1000), parquet.MaxRowsPerRowGroup(777)}, {parquet.Compression(&parquet.Zstd)},
+		{parquet.DataPageVersion(1), parquet.PageBufferSize(500)},
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := parquet.WriteFile(path, rows, options...); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		var got []dayColumns
+		err = stream(t.Context(), file, &File{Rows: int64(len(rows))}, viewDay, func(row *dayColumns, _ error) bool { got = append(got, *row); return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(rows, got); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+// TestPassedOn: a dataset whose partitions come one by one is loaded like a published one; what is said of a partition is
+// checked, and its files go when it is not needed any more.
+func TestPassedOn(t *testing.T) {
+	cfg := config(t)
+	c := whole(cfg)
+	dir, x := c.write(t), c.index
+	meta := rebuild.Meta{BusinessDigest: x.BusinessDigest, TopicID: x.TopicID, Ends: x.Ends, Engine: x.Engine, Decoder: x.Decoder}
+	set := Begin(dir, cfg, meta)
+	for name, err := range map[string]error{
+		"no such partition": set.Add(1, x.Accepted[0], x.Rejected[0], x.Files),
+		"a file less":       set.Add(0, x.Accepted[0], x.Rejected[0], x.Files[1:]),
+		"other counts":      set.Add(0, x.Accepted[0], x.Rejected[0]+1, x.Files),
+	} {
+		if !errors.Is(err, rebuild.ErrDataset) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := set.Add(0, x.Accepted[0], x.Rejected[0], x.Files); err != nil {
+		t.Fatal(err)
+	}
+	loader, err := rebuild.NewLoader(cfg, set, memory.Store{Worker: workertest.NewStore(1)}, "rebuild/n", x.Ends)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loaded, err := loader.Partition(t.Context(), 0); err != nil || !loaded || set.Rows() != set.RowsOf(0) || set.Rows() != 9 {
+		t.Fatalf("loaded %t, %d rows: %v", loaded, set.Rows(), err)
+	}
+	if err := set.Remove(0); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.parquet")); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }

@@ -17,15 +17,15 @@ import (
 	"amends.dev/amends/stages/rebuild"
 )
 
-// readRows is how many rows are decoded at once.
-const readRows = 1 << 10
+// readRows is how many rows are yielded between two looks at the context.
+const readRows = 1 << 12
 
-// rowsOf yields the rows of one file after proving that it is the file that derived.json describes. A yielded row is valid
-// until the next one.
-func rowsOf[T any](ctx context.Context, s *Set, table string, partition int32) iter.Seq2[*T, error] {
+// rowsOf yields the rows of one file after proving that it is the file that derived.json describes; view fills in a row. A
+// yielded row is valid until the next one.
+func rowsOf[T any](ctx context.Context, s *Set, table string, partition int32, view func(group, int, *T)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		f := s.describe(table, partition)
-		if err := s.each(ctx, f, func(file *os.File) error { return stream(ctx, file, f, yield) }); err != nil && !errors.Is(err, errEnough) {
+		if err := s.each(ctx, f, func(file *os.File) error { return stream(ctx, file, f, view, yield) }); err != nil && !errors.Is(err, errEnough) {
 			yield(nil, err)
 		}
 	}
@@ -36,7 +36,7 @@ var errEnough = errors.New("enough")
 
 // each opens a file, verifies its digest where that was not done before, and runs read. The Parquet library may panic on
 // damaged bytes, which must not end the process (B103).
-func (s *Set) each(ctx context.Context, f *description, read func(*os.File) error) (err error) {
+func (s *Set) each(ctx context.Context, f *File, read func(*os.File) error) (err error) {
 	path := filepath.Join(s.dir, f.Name)
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -59,7 +59,7 @@ func (s *Set) each(ctx context.Context, f *description, read func(*os.File) erro
 }
 
 // verify compares the SHA-256 of a whole file, once.
-func (s *Set) verify(ctx context.Context, f *description, file *os.File) error {
+func (s *Set) verify(ctx context.Context, f *File, file *os.File) error {
 	s.mu.Lock()
 	known := s.verified[f.Name]
 	s.mu.Unlock()
@@ -80,12 +80,12 @@ func (s *Set) verify(ctx context.Context, f *description, file *os.File) error {
 }
 
 // stream decodes a file.
-func stream[T any](ctx context.Context, file *os.File, f *description, yield func(*T, error) bool) error {
+func stream[T any](ctx context.Context, file *os.File, f *File, view func(group, int, *T), yield func(*T, error) bool) error {
 	info, err := file.Stat()
 	if err != nil {
 		return err
 	}
-	p, err := parquet.OpenFile(file, info.Size())
+	p, err := parquet.OpenFile(file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return err
 	}
@@ -98,33 +98,37 @@ func stream[T any](ctx context.Context, file *os.File, f *description, yield fun
 	if err := checkCodecs(p.Metadata()); err != nil {
 		return err
 	}
-	reader := parquet.NewGenericReader[T](p)
-	defer func() { _ = reader.Close() }() // read only
-	return drain(ctx, reader, f.Rows, yield)
+	return drain(ctx, p, view, yield)
 }
 
-// drain yields every row of a reader.
-func drain[T any](ctx context.Context, reader *parquet.GenericReader[T], want int64, yield func(*T, error) bool) error {
-	rows, read := make([]T, readRows), int64(0)
-	for {
-		n, err := reader.Read(rows)
-		read += int64(n)
-		for i := range rows[:n] {
-			if !yield(&rows[i], nil) {
-				return errEnough
+// drain yields every row of a file.
+func drain[T any](ctx context.Context, p *parquet.File, view func(group, int, *T), yield func(*T, error) bool) error {
+	var row T
+	columns := make(group, len(p.Schema().Fields()))
+	defer func() { columns.close() }()
+	for _, rows := range p.RowGroups() {
+		columns.close()
+		columns.open(rows)
+		for left := rows.NumRows(); left > 0; {
+			n, err := columns.batch(min(left, readRows))
+			if err != nil {
+				return err
+			}
+			for i := range n {
+				if view(columns, i, &row); !yield(&row, nil) {
+					return errEnough
+				}
+			}
+			columns.advance(n)
+			if left -= int64(n); ctx.Err() != nil {
+				return ctx.Err()
 			}
 		}
-		switch {
-		case errors.Is(err, io.EOF) && read == want:
-			return ctx.Err()
-		case errors.Is(err, io.EOF):
-			return fmt.Errorf("%d of %d rows could be read", read, want)
-		case err != nil:
+		if err := columns.finish(); err != nil {
 			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
 		}
 	}
+	return ctx.Err()
 }
 
 // sameFields compares columns by name, type and order.
@@ -144,7 +148,7 @@ func sameFields(got, want []parquet.Field) bool {
 func checkCodecs(metadata *format.FileMetaData) error {
 	for i := range metadata.RowGroups {
 		for j := range metadata.RowGroups[i].Columns {
-			if codec := metadata.RowGroups[i].Columns[j].MetaData.Codec; codec != format.Zstd {
+			if codec := metadata.RowGroups[i].Columns[j].MetaData.Codec; codec != format.Zstd && codec != format.Uncompressed {
 				return fmt.Errorf("row group %d, column %d is compressed with %v, not zstd", i, j, codec)
 			}
 		}

@@ -30,27 +30,31 @@ const (
 	tableQuarantine = "quarantine"
 )
 
-// description is one file as derived.json has it.
-type description struct {
-	Name      string `json:"name"`
+// File is one file as derived.json describes it.
+type File struct {
+	// Name is the file's in the folder of the dataset.
+	Name string `json:"name"`
+	// Table and Partition say which facts it holds.
 	Table     string `json:"table"`
 	Partition int32  `json:"partition"`
-	Rows      int64  `json:"rows"`
-	SHA256    string `json:"sha256"`
+	// Rows is the number of rows, 0 or more.
+	Rows int64 `json:"rows"`
+	// SHA256 is the digest of its bytes in lower-case hexadecimal.
+	SHA256 string `json:"sha256"`
 }
 
 // index is derived.json.
 type index struct {
-	Version        int           `json:"version"`
-	BusinessDigest string        `json:"businessDigest"`
-	TopicID        string        `json:"topicId"`
-	Ends           []int64       `json:"ends"`
-	Engine         string        `json:"engine"`
-	Decoder        string        `json:"decoder"`
-	Code           string        `json:"code"`
-	Accepted       []int64       `json:"accepted"`
-	Rejected       []int64       `json:"rejected"`
-	Files          []description `json:"files"`
+	Version        int     `json:"version"`
+	BusinessDigest string  `json:"businessDigest"`
+	TopicID        string  `json:"topicId"`
+	Ends           []int64 `json:"ends"`
+	Engine         string  `json:"engine"`
+	Decoder        string  `json:"decoder"`
+	Code           string  `json:"code"`
+	Accepted       []int64 `json:"accepted"`
+	Rejected       []int64 `json:"rejected"`
+	Files          []File  `json:"files"`
 }
 
 var digests = regexp.MustCompile(`\A[0-9a-f]{64}\z`)
@@ -85,13 +89,21 @@ func (x *index) check() error {
 	case x.Engine == "" || x.Decoder == "":
 		return errors.New("it does not say what derived it")
 	}
-	for p, end := range x.Ends {
-		if x.Accepted[p] < 0 || x.Rejected[p] < 0 || end < x.Accepted[p]+x.Rejected[p] {
-			return fmt.Errorf("partition %d ends at %d with %d accepted and %d rejected records", p, end, x.Accepted[p], x.Rejected[p])
+	for p := range x.Ends {
+		if err := x.checkPartition(p, x.Files[p*len(tables):][:len(tables)]); err != nil {
+			return err
 		}
 	}
-	for i, f := range x.Files {
-		p, table := i/len(tables), tables[i%len(tables)]
+	return nil
+}
+
+// checkPartition looks for such values in what is said of one partition.
+func (x *index) checkPartition(p int, files []File) error {
+	if x.Accepted[p] < 0 || x.Rejected[p] < 0 || x.Ends[p] < x.Accepted[p]+x.Rejected[p] {
+		return fmt.Errorf("partition %d ends at %d with %d accepted and %d rejected records", p, x.Ends[p], x.Accepted[p], x.Rejected[p])
+	}
+	for i, f := range files {
+		table := tables[i]
 		if f.Table != table || int(f.Partition) != p || f.Name != fmt.Sprintf("%s-%05d.parquet", table, p) {
 			return fmt.Errorf("file %q stands where %s of partition %d belongs", f.Name, table, p)
 		}
