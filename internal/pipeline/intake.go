@@ -64,6 +64,7 @@ type IntakeServer struct {
 	listener net.Listener
 	lease    *run.Runner
 	work     *run.Runner
+	requests *requests
 	closers  []func()
 }
 
@@ -112,6 +113,9 @@ func (s *IntakeServer) open(ctx context.Context) error {
 	runner := run.Options{Now: time.Now, Random: rand.Int64N, Log: o.Log}
 	s.lease = run.New(runner, s.intake.LeaseTask())
 	s.work = run.New(runner, append(s.intake.Tasks(), drain)...)
+	if err := s.watchRequests(ctx); err != nil {
+		return err
+	}
 	authors := o.Authors
 	if authors == nil {
 		authors = server.Local{}
@@ -212,7 +216,7 @@ func (s *IntakeServer) drain(ctx context.Context) (run.Task, error) {
 		Now: time.Now, Random: rand.Int64N, DeliveryTimeout: s.options.DeliveryTimeout, LeaseTTL: 2 * s.options.DeliveryTimeout,
 		Idle: drainIdle, Standby: drainStandby,
 		Stopped: func(stop relay.Stop) {
-			log.Error("partition stopped", "stage", drainStage, "partition", stop.Partition, "reason", stop.Reason, "detail", stop.Detail)
+			log.Error("partition stopped", "stage", IntakePublish, "partition", stop.Partition, "reason", stop.Reason, "detail", stop.Detail)
 		},
 	})
 	if err != nil {
@@ -233,17 +237,24 @@ func (s *IntakeServer) drain(ctx context.Context) (run.Task, error) {
 		}
 		return true, wake, nil
 	}
-	return run.Task{Stage: drainStage, Step: step}, nil
+	return run.Task{
+		Stage: IntakePublish, Step: step, Status: func() []run.Status { return publications(r.Status(), outbox.StopDetail) },
+		Covers: func(int32) bool { return true },
+		Resume: func(partition int32) {
+			outbox.Resume(partition)
+			r.Resume(partition)
+		},
+	}, nil
 }
 
 const (
-	// drainStage is the drain's name in status and log.
-	drainStage = "intake-publish"
+	// IntakePublish is the drain's name in status and log.
+	IntakePublish = "intake-publish"
 	// drainIdle and drainStandby are its pauses where nothing is pending, and without the lease.
 	drainIdle    = 20 * time.Millisecond
 	drainStandby = 100 * time.Millisecond
 	// drainPause is what its pauses of one round through all partitions add up to under load.
-	drainPause = time.Second
+	drainPause = 500 * time.Millisecond
 )
 
 // targets connects to the topics for decisions, and to the one for statuses.
@@ -315,6 +326,8 @@ func (s *IntakeServer) Run(ctx context.Context) error {
 	defer stopLease()
 	var work, lease sync.WaitGroup
 	work.Go(func() { s.work.Run(working) })
+	watched := s.requests.follow(working, s.work)
+	defer func() { <-watched }()
 	lease.Go(func() { s.lease.Run(leasing) })
 	served := make(chan error, 1)
 	go func() { served <- s.serve() }()

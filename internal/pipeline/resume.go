@@ -45,8 +45,12 @@ type Resumed struct {
 func Resume(ctx context.Context, r Resuming) (Resumed, error) {
 	done := Resumed{Namespace: r.Applied.Name, Stage: r.Stage, Partition: r.Partition}
 	work, ok := map[string]func(context.Context, *Resumed) error{Worker: r.worker, Relay: r.relay, View: r.view}[r.Stage]
-	if !ok {
-		return done, fmt.Errorf("unknown stage %q, want worker, relay or view", r.Stage)
+	switch {
+	case ok:
+	case slices.Contains(IntakeStages(), r.Stage):
+		work = r.intake
+	default:
+		return done, fmt.Errorf("unknown stage %q, want worker, relay, view or one of the intake's", r.Stage)
 	}
 	if err := work(ctx, &done); err != nil {
 		if errors.Is(err, worker.ErrCauseStands) || errors.Is(err, relay.ErrCauseStands) || errors.Is(err, view.ErrCauseStands) {

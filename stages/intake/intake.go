@@ -136,6 +136,9 @@ const (
 	stageDeliver = "intake-deliver"
 )
 
+// Stages are the names of Tasks.
+func Stages() []string { return []string{stageCommit, stageDirect, stageDeliver, stageStatus} }
+
 // LeaseTask keeps the writer lease. It ends before Close.
 func (i *Intake) LeaseTask() run.Task {
 	return run.Task{Stage: Stage, Step: i.keeper.Step, Status: i.keeper.status}

@@ -220,3 +220,33 @@ func TestIntakeEndsWaits(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// TestR36ResumeOfAPublication: an accepted request that cannot be published stops its source partition in the intake, which
+// a status shows that is asked for elsewhere; resume refuses while the cause stands, and lets the running intake go on when it
+// is gone: nothing that was accepted is lost.
+func TestR36ResumeOfAPublication(t *testing.T) {
+	t.Parallel()
+	w := appliedWorld(t)
+	w.sql(`CREATE FUNCTION public.later() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.codec_version := 99; RETURN NEW; END$$`)
+	w.sql(`CREATE TRIGGER later BEFORE INSERT ON amends_shop.owner_effect FOR EACH ROW EXECUTE FUNCTION public.later()`)
+	intake, url := w.intake("-n", "shop")
+	w.file("a.jsonl", transactions(20))
+	w.must("submit", "-n", "shop", "--url", url, "--records", "a.jsonl", "--durability", "stored")
+	const stalled = `SELECT count(*) FROM amends_shop.stall WHERE stage = 'intake-publish' AND next_try IS NULL`
+	w.becomes(1, stalled)
+	w.answers(0, `(?m)^intake-publish +\d .* stopped.*outbox_damaged.* codec version 99|"stage": "intake-publish"`, "status")
+	partition := fmt.Sprint(w.number(`SELECT min(partition) FROM amends_shop.stall WHERE stage = 'intake-publish'`))
+	w.fails(5, `^intake-publish partition `+partition+` stays stopped: .*codec version 99.*the cause stands`, "resume", "--stage", "intake-publish", "--partition", partition)
+	w.sql(`DROP TRIGGER later ON amends_shop.owner_effect`)
+	w.sql(`UPDATE amends_shop.owner_effect SET codec_version = 2`)
+	w.must("resume", "--stage", "intake-publish", "--partition", partition)
+	w.becomes(0, `SELECT count(*) FROM amends_shop.owner_pending`)
+	w.becomes(0, stalled)
+	w.fails(2, `has partitions 0 to 0`, "resume", "--stage", "intake-commit", "--partition", "1")
+	w.must("resume", "--stage", "intake-commit", "--partition", "0")
+	intake.says("stage=intake-commit", 0)
+	stages := w.run("-n", "shop")
+	w.passes("shop")
+	intake.stop(syscall.SIGTERM, 0)
+	stages.stop(syscall.SIGTERM, 0)
+}

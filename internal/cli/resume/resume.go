@@ -32,7 +32,7 @@ type options struct {
 func New(a *app.App) *cobra.Command {
 	o := &options{app: a}
 	cmd := &cobra.Command{
-		Use:   "resume --stage worker|relay|view --partition P",
+		Use:   "resume --stage worker|relay|view|intake-publish --partition P",
 		Short: "Make a stage try a stalled or stopped partition again",
 		Long: "resume asks whatever process runs the stage, here or on another machine, to try a partition at once instead of\n" +
 			"waiting for its next try. Processes look for such requests every second.\n\n" +
@@ -40,19 +40,21 @@ func New(a *app.App) *cobra.Command {
 			"again what failed, and writes nothing: while the cause stands it refuses, exit code 5, and the partition stays\n" +
 			"stopped. Where the cause is gone the stop is removed.\n\n" +
 			"A source partition that a replay left held, because it was killed, is given back to its owner.\n\n" +
-			"The partitions of worker and relay are the source topic's, those of the view the output topic's.",
-		Example: "  amendsctl resume -n demo --stage view --partition 0\n  amendsctl resume -n demo --stage worker --partition 3 -o json",
-		Args:    cobra.NoArgs,
+			"The partitions of worker, relay and intake-publish are the source topic's, those of the view the output topic's. The\n" +
+			"intake's other tasks (" + strings.Join(intakeTasks(), ", ") + ") have partition 0 alone.",
+		Example: "  amendsctl resume -n demo --stage view --partition 0\n  amendsctl resume -n demo --stage worker --partition 3 -o json\n" +
+			"  amendsctl resume -n demo --stage intake-publish --partition 1",
+		Args: cobra.NoArgs,
 	}
 	connections := connect.Register(cmd)
 	o.selector = connect.RegisterSelector(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.stage, "stage", "", "worker, relay or view")
+	f.StringVar(&o.stage, "stage", "", "worker, relay, view, intake-publish, or another task of the intake")
 	f.Int32Var(&o.partition, "partition", 0, "partition of the stage")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
-		case !slices.Contains(pipeline.All(), o.stage):
-			return exit.With(exit.Usage, fmt.Errorf("--stage %q: want one of %s", o.stage, strings.Join(pipeline.All(), ", ")))
+		case !slices.Contains(stages(), o.stage):
+			return exit.With(exit.Usage, fmt.Errorf("--stage %q: want one of %s", o.stage, strings.Join(stages(), ", ")))
 		case !f.Changed("partition"):
 			return exit.With(exit.Usage, errors.New("--partition is required"))
 		}
@@ -69,6 +71,12 @@ func New(a *app.App) *cobra.Command {
 	}
 	return cmd
 }
+
+// stages are all that can be asked to try again.
+func stages() []string { return append(pipeline.All(), pipeline.IntakeStages()...) }
+
+// intakeTasks are the intake's tasks that have one partition.
+func intakeTasks() []string { return pipeline.IntakeStages()[1:] }
 
 // run connects what the stage needs and resumes.
 func (o *options) run(ctx context.Context, c connect.Connections) error {
@@ -116,8 +124,11 @@ func (o *options) run(ctx context.Context, c connect.Connections) error {
 // checkPartition finds a partition that the stage has not.
 func (o *options) checkPartition(applied *postgres.Applied) error {
 	count := applied.Namespace.Spec.Source.Partitions
-	if o.stage == pipeline.View {
+	switch {
+	case o.stage == pipeline.View:
 		count = applied.Namespace.Spec.Output.Partitions
+	case slices.Contains(intakeTasks(), o.stage):
+		count = 1
 	}
 	if o.partition < 0 || o.partition >= count {
 		return fmt.Errorf("--partition %d: the %s of namespace %s has partitions 0 to %d", o.partition, o.stage, applied.Name, count-1)

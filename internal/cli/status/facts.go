@@ -2,8 +2,10 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"amends.dev/amends/internal/pipeline"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/postgres"
@@ -113,6 +115,11 @@ func Build(f Facts) Document {
 			d.Stages[i].Stall = f.reported(d.Stages[i])
 		}
 	}
+	for _, s := range f.Stalls { // what an intake is at is in no table but the stalls'
+		if slices.Contains(pipeline.IntakeStages(), s.Stage) {
+			d.Stages = append(d.Stages, run.Status{Stage: s.Stage, Partition: s.Partition, Owner: s.Process, Stall: stall(s)})
+		}
+	}
 	return d
 }
 
@@ -121,10 +128,15 @@ func Build(f Facts) Document {
 func (f Facts) reported(at run.Status) *fault.Stall {
 	for _, s := range f.Stalls {
 		if s.Stage == at.Stage && s.Partition == at.Partition && s.Frontier >= at.Frontier {
-			return &fault.Stall{Reason: s.Reason, Since: s.Since.UTC(), Attempts: s.Attempts, NextTry: s.NextTry.UTC(), Process: s.Process}
+			return stall(s)
 		}
 	}
 	return nil
+}
+
+// stall shows what a process reports.
+func stall(s postgres.Stall) *fault.Stall {
+	return &fault.Stall{Reason: s.Reason, Since: s.Since.UTC(), Attempts: s.Attempts, NextTry: s.NextTry.UTC(), Process: s.Process}
 }
 
 // complete adds the end of the partition, and a topic that is no longer the recorded one, to what a reader of it shows.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"amends.dev/amends/internal/invariant"
+	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/owner"
 	"amends.dev/amends/stages/relay"
@@ -189,30 +190,55 @@ func (o *Outbox) RecordStop(_ context.Context, stop relay.Stop) error {
 	if err != nil {
 		return err
 	}
-	p.stopped = stop.Reason
+	p.stopped, p.detail = stop.Reason, stop.Detail
 	return nil
+}
+
+// StopDetail is one line about why a source partition stopped, empty where it has not. It may be called from any goroutine.
+func (o *Outbox) StopDetail(number int32) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p, err := o.partition(number)
+	if err != nil {
+		return ""
+	}
+	return p.detail
+}
+
+// Resume forgets that a source partition stopped, from any goroutine: its first pending effect is judged anew, and stops it
+// again where it still cannot be published (R36).
+func (o *Outbox) Resume(number int32) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p, err := o.partition(number)
+	if err != nil || p.stopped == "" {
+		return
+	}
+	mark.Hit("R36 stopped publication tried again")
+	p.stopped, p.detail = "", ""
+	p.restart()
 }
 
 // Mark implements relay.Outbox, but for this: where some owners have another state than was read, what can be recorded is
 // recorded all the same.
-func (o *Outbox) Mark(ctx context.Context, mark relay.Mark) error {
+func (o *Outbox) Mark(ctx context.Context, m relay.Mark) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	p, err := o.expect(mark.Holder, mark.Term, mark.Partition, mark.From)
+	p, err := o.expect(m.Holder, m.Term, m.Partition, m.From)
 	if err != nil {
 		return err
 	}
-	if len(mark.Receipts) > len(p.window) {
-		return fmt.Errorf("%d receipts for %d effects from sequence %d: %w", len(mark.Receipts), len(p.window), mark.From, relay.ErrMoved)
+	if len(m.Receipts) > len(p.window) {
+		return fmt.Errorf("%d receipts for %d effects from sequence %d: %w", len(m.Receipts), len(p.window), m.From, relay.ErrMoved)
 	}
-	for i, receipt := range mark.Receipts {
+	for i, receipt := range m.Receipts {
 		p.owed = append(p.owed, acknowledged{effect: p.window[i], at: receipt})
 	}
 	if err := o.settle(ctx, p); err != nil {
 		p.restart()
 		return err
 	}
-	p.advance(len(mark.Receipts))
+	p.advance(len(m.Receipts))
 	return nil
 }
 

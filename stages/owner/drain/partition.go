@@ -18,8 +18,8 @@ type partition struct {
 	owed []acknowledged
 	// handed counts how often a pending effect was handed out for publication.
 	handed map[string]int
-	// stopped is the reason of a stop, empty where there is none.
-	stopped string
+	// stopped is the reason of a stop, empty where there is none; detail is one line about it.
+	stopped, detail string
 }
 
 // acknowledged is an effect whose record is in the log.
