@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"amends.dev/amends/internal/invariant"
-	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/owner"
 	"amends.dev/amends/stages/relay"
@@ -214,7 +213,6 @@ func (o *Outbox) Resume(number int32) {
 	if err != nil || p.stopped == "" {
 		return
 	}
-	mark.Hit("R36 stopped publication tried again")
 	p.stopped, p.detail = "", ""
 	p.restart()
 }
