@@ -268,9 +268,9 @@ func TestPagesAndGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = file.Close() }() // it was only read
 		var got []dayColumns
 		err = stream(t.Context(), file, &File{Rows: int64(len(rows))}, viewDay, func(row *dayColumns, _ error) bool { got = append(got, *row); return true })
+		_ = file.Close() // it was only read
 		if err != nil {
 			t.Fatal(err)
 		}
