@@ -163,6 +163,9 @@ func (u *faultyUnit) Evidence(ctx context.Context, refs []ledger.RevisionRef) (r
 // Commit implements worker.Unit.
 func (u *faultyUnit) Commit(ctx context.Context, changes ledger.Changes) error {
 	fate := u.faulty.fate(OpCommit, u.partition)
+	if fate == LostDone { // the commit reached the database, whoever is stopped meanwhile
+		ctx = context.WithoutCancel(ctx)
+	}
 	if fate == Fail || fate == LostUndone {
 		u.unit.Rollback(ctx)
 	} else if err := u.unit.Commit(ctx, changes); err != nil {
