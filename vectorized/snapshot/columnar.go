@@ -35,7 +35,7 @@ const maxGroupRows = 1 << 24
 
 // Typed returns the typed files as a source of columns. Raw files are not read.
 func (s *Snapshot) Typed() vectorized.Source {
-	return &typedFiles{fileSet{s.dir, s.files("part"), typed}}
+	return &typedFiles{fileSet{s.dir, s.FilesOf(KindTyped), typed}}
 }
 
 // Raw returns the raw files as a source of records. Typed files are not read. The error wraps ErrNoRaw where there are
@@ -44,7 +44,7 @@ func (s *Snapshot) Raw() (vectorized.RawSource, error) {
 	if !s.index.Raw {
 		return nil, fmt.Errorf("%s: %w", s.dir, ErrNoRaw)
 	}
-	return &rawFiles{fileSet{s.dir, s.files("raw"), raw}}, nil
+	return &rawFiles{fileSet{s.dir, s.FilesOf(KindRaw), raw}}, nil
 }
 
 // fileSet are the files of one kind, with the columns that are needed of them.

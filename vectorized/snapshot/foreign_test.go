@@ -27,7 +27,7 @@ func TestB107OtherWriters(t *testing.T) {
 			sets := foreignSets(t)
 			arguments := []string{"testdata/rewrite.py", writer}
 			for _, s := range sets {
-				for _, f := range s.snapshot.files("part") {
+				for _, f := range s.snapshot.FilesOf(KindTyped) {
 					arguments = append(arguments, filepath.Join(s.snapshot.dir, f.Name))
 				}
 			}

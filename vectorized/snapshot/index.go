@@ -193,8 +193,8 @@ func (x *Index) checkFiles() error {
 			return fmt.Errorf("file %q: partition %d is out of order or out of range", part.Name, p)
 		}
 		partition = p
-		if part.Name != fileName("part", p, number[p]) || x.Raw && raw.Name != fileName("raw", p, number[p]) {
-			return fmt.Errorf("files %q and %q: want %s and its raw twin", part.Name, raw.Name, fileName("part", p, number[p]))
+		if part.Name != fileName(KindTyped, p, number[p]) || x.Raw && raw.Name != fileName(KindRaw, p, number[p]) {
+			return fmt.Errorf("files %q and %q: want %s and its raw twin", part.Name, raw.Name, fileName(KindTyped, p, number[p]))
 		}
 		number[p]++
 		twin := raw

@@ -86,13 +86,13 @@ type pair struct {
 func newPair(w *Writer, partition int32, n int) (*pair, error) {
 	p := &pair{limits: w.limits, partition: partition}
 	var err error
-	if p.part, err = createParquet(w.storage, filepath.Join(w.folder, fileName("part", partition, n)), partSchema, fast); err != nil {
+	if p.part, err = createParquet(w.storage, filepath.Join(w.folder, fileName(KindTyped, partition, n)), partSchema, fast); err != nil {
 		return nil, err
 	}
 	if !w.index.Raw {
 		return p, nil
 	}
-	if p.raw, err = createParquet(w.storage, filepath.Join(w.folder, fileName("raw", partition, n)), rawSchema, &parquet.Zstd); err != nil {
+	if p.raw, err = createParquet(w.storage, filepath.Join(w.folder, fileName(KindRaw, partition, n)), rawSchema, &parquet.Zstd); err != nil {
 		return nil, errors.Join(err, p.part.file.Close(), w.storage.remove(p.part.path))
 	}
 	return p, nil

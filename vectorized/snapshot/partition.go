@@ -16,7 +16,7 @@ func (s *Snapshot) PartitionHistory(partition int32) engine.History {
 				yield(engine.Record{}, fmt.Errorf("%s: %w", s.dir, ErrNoRaw))
 				return
 			}
-			for _, f := range s.files("raw") {
+			for _, f := range s.FilesOf(KindRaw) {
 				if f.Partition != partition {
 					continue
 				}

@@ -23,7 +23,7 @@ func (s *Snapshot) History() engine.History {
 				yield(engine.Record{}, fmt.Errorf("%s: %w", s.dir, ErrNoRaw))
 				return
 			}
-			for _, f := range s.files("raw") {
+			for _, f := range s.FilesOf(KindRaw) {
 				more, err := s.readRaw(ctx, f, func(r engine.Record) bool { return yield(r, nil) })
 				if err != nil {
 					yield(engine.Record{}, err)

@@ -63,8 +63,14 @@ func (s *Snapshot) Meta() Meta { return s.index.Meta }
 // Files are the files it consists of, as snapshot.json lists them. They must not be changed.
 func (s *Snapshot) Files() []File { return s.index.Files }
 
-// files are those of one kind, part or raw.
-func (s *Snapshot) files(kind string) []File {
+// The kinds of files, by the beginning of their names.
+const (
+	KindTyped = "part"
+	KindRaw   = "raw"
+)
+
+// FilesOf are those of Files that are of one kind, in the order of the parts of that source.
+func (s *Snapshot) FilesOf(kind string) []File {
 	var files []File
 	for _, f := range s.index.Files {
 		if strings.HasPrefix(f.Name, kind+"-") {
@@ -72,6 +78,14 @@ func (s *Snapshot) files(kind string) []File {
 		}
 	}
 	return files
+}
+
+// Records is how many records it holds, rejected ones included.
+func (s *Snapshot) Records() (n int64) {
+	for _, f := range s.FilesOf(KindTyped) { // a raw file has the same once more
+		n += f.Rows
+	}
+	return n
 }
 
 // opened is a file of a snapshot whose digest, shape and row count were verified.

@@ -45,7 +45,7 @@ func newGenerate(a *app.App) *cobra.Command {
 			_, err = fmt.Fprintf(a.Stdout, "%d records kept in %s\n", h.config.Rows, *dir)
 			return err
 		}
-		bytes, err := made.bytes("part", "raw")
+		bytes, err := made.bytes(made.snapshot.Files())
 		if err != nil {
 			return err
 		}

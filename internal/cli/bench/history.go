@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -131,13 +130,10 @@ spec:
 	return os.WriteFile(filepath.Join(dir, manifestName), []byte(text), 0o640)
 }
 
-// bytes is the size of the files of some kinds, part or raw.
-func (h *history) bytes(kinds ...string) (int64, error) {
+// bytes is the size of some of the files.
+func (h *history) bytes(files []snapshot.File) (int64, error) {
 	var total int64
-	for _, f := range h.snapshot.Files() {
-		if kind, _, _ := strings.Cut(f.Name, "-"); !slices.Contains(kinds, kind) {
-			continue
-		}
+	for _, f := range files {
 		info, err := os.Stat(filepath.Join(h.dir, setName, f.Name))
 		if err != nil {
 			return 0, err

@@ -15,6 +15,7 @@ import (
 	"amends.dev/amends/internal/machine"
 	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/reference"
+	"amends.dev/amends/vectorized/snapshot"
 )
 
 // newVerify returns `bench verify`.
@@ -130,15 +131,15 @@ func measure(ctx context.Context, a *app.App, o *verifyOptions, dir string) (*fi
 		return nil, err
 	}
 	f := &figures{Rows: o.history.config.Rows, Keys: len(h.namespace.Spec.StockKeys), Engine: o.engine, Files: "typed", Disk: h.room}
-	kind := "part"
+	kind := snapshot.KindTyped
 	if o.fromRaw {
-		f.Files, kind = "raw", "raw"
+		f.Files, kind = "raw", snapshot.KindRaw
 	}
-	if f.Bytes, err = h.bytes(kind); err != nil {
+	if f.Bytes, err = h.bytes(h.snapshot.FilesOf(kind)); err != nil {
 		return nil, err
 	}
 	if h.room != nil {
-		all, err := h.bytes("part", "raw")
+		all, err := h.bytes(h.snapshot.Files())
 		if err != nil {
 			return nil, err
 		}

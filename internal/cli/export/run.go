@@ -123,10 +123,6 @@ func count(r *Result) error {
 	if err != nil {
 		return err
 	}
-	r.Files = len(set.Files())
-	for _, f := range set.Files() {
-		r.Records += f.Rows
-	}
-	r.Records /= 2 // each record has a typed row and a raw one
+	r.Files, r.Records = len(set.Files()), set.Records()
 	return nil
 }

@@ -103,11 +103,7 @@ func rowByRow(ctx context.Context, a *app.App, e engine.Engine, ns *manifests.Na
 	if s == nil {
 		return e.Compute(ctx, ns, progress.History(line, lines(a, ns, path), 0))
 	}
-	total := int64(0)
-	for _, f := range s.Files() {
-		total += f.Rows
-	}
-	return e.Compute(ctx, ns, progress.History(line, s.History(), total/2)) // a typed and a raw file each
+	return e.Compute(ctx, ns, progress.History(line, s.History(), s.Records()))
 }
 
 // note says on stderr what the result does not rest on.

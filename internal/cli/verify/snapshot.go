@@ -54,7 +54,7 @@ func part(s *snapshot.Snapshot, raw vectorized.RawSource, r boundary.Range) engi
 		return func(yield func(engine.Record, error) bool) {
 			decoder := raw.NewDecoder()
 			var buffer []byte
-			for i, f := range rawFiles(s) {
+			for i, f := range s.FilesOf(snapshot.KindRaw) {
 				p := int(f.Partition)
 				if p >= len(r.From) || f.LastOffset < r.From[p] || f.FirstOffset >= r.To[p] {
 					continue

@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/arrow"
@@ -102,15 +101,4 @@ func value(d *vectorized.Dictionary, i int) []byte {
 		return d.Values[code]
 	}
 	return nil
-}
-
-// rawFiles are the files of raw records, in the order of the parts of a raw source.
-func rawFiles(s *snapshot.Snapshot) []snapshot.File {
-	var files []snapshot.File
-	for _, f := range s.Files() {
-		if strings.HasPrefix(f.Name, "raw-") {
-			files = append(files, f)
-		}
-	}
-	return files
 }
