@@ -52,76 +52,50 @@ func (r *Reading) Again() (partitions, most int) {
 
 // Typed counts the records of a source of columns as they are read. Memory is that of the computation.
 func Typed(l *Line, s vectorized.Source, memory int64) (vectorized.Source, *Reading) {
-	r := newReading(l, s.Parts(), memory)
-	return &typed{s, r}, r
-}
-
-// typed is a source that is counted.
-type typed struct {
-	vectorized.Source
-	reading *Reading
-}
-
-// Load implements vectorized.Source.
-func (s *typed) Load(ctx context.Context, i int, buffer []byte) (vectorized.Loaded, []byte, error) {
-	s.reading.load(i)
-	return s.Source.Load(ctx, i, buffer)
-}
-
-// NewDecoder implements vectorized.Source.
-func (s *typed) NewDecoder() vectorized.Decoder {
-	return &typedDecoder{s.Source.NewDecoder(), s.reading.line}
-}
-
-// typedDecoder is a decoder that is counted.
-type typedDecoder struct {
-	vectorized.Decoder
-	line *Line
-}
-
-// Columns implements vectorized.Decoder.
-func (d *typedDecoder) Columns(part vectorized.Loaded, group int) (*vectorized.Columns, error) {
-	c, err := d.Decoder.Columns(part, group)
-	if err == nil {
-		d.line.Add(c.Rows)
-	}
-	return c, err
+	return count(l, s, memory, func(c *vectorized.Columns) int { return c.Rows })
 }
 
 // Raw counts the records of a source of raw records as Typed does.
 func Raw(l *Line, s vectorized.RawSource, memory int64) (vectorized.RawSource, *Reading) {
+	return count(l, s, memory, func(c *vectorized.RawColumns) int { return c.Rows })
+}
+
+// count counts the records of a source by the rows of its columns.
+func count[C any](l *Line, s vectorized.SourceOf[C], memory int64, rows func(*C) int) (vectorized.SourceOf[C], *Reading) {
 	r := newReading(l, s.Parts(), memory)
-	return &raw{s, r}, r
+	return &counted[C]{s, r, rows}, r
 }
 
-// raw is a source that is counted.
-type raw struct {
-	vectorized.RawSource
+// counted is a source that is counted.
+type counted[C any] struct {
+	vectorized.SourceOf[C]
 	reading *Reading
+	rows    func(*C) int
 }
 
-// Load implements vectorized.RawSource.
-func (s *raw) Load(ctx context.Context, i int, buffer []byte) (vectorized.Loaded, []byte, error) {
+// Load implements vectorized.SourceOf.
+func (s *counted[C]) Load(ctx context.Context, i int, buffer []byte) (vectorized.Loaded, []byte, error) {
 	s.reading.load(i)
-	return s.RawSource.Load(ctx, i, buffer)
+	return s.SourceOf.Load(ctx, i, buffer)
 }
 
-// NewDecoder implements vectorized.RawSource.
-func (s *raw) NewDecoder() vectorized.RawDecoder {
-	return &rawDecoder{s.RawSource.NewDecoder(), s.reading.line}
+// NewDecoder implements vectorized.SourceOf.
+func (s *counted[C]) NewDecoder() vectorized.DecoderOf[C] {
+	return &countedDecoder[C]{s.SourceOf.NewDecoder(), s.reading.line, s.rows}
 }
 
-// rawDecoder is a decoder that is counted.
-type rawDecoder struct {
-	vectorized.RawDecoder
+// countedDecoder is a decoder that is counted.
+type countedDecoder[C any] struct {
+	vectorized.DecoderOf[C]
 	line *Line
+	rows func(*C) int
 }
 
-// Columns implements vectorized.RawDecoder.
-func (d *rawDecoder) Columns(part vectorized.Loaded, group int) (*vectorized.RawColumns, error) {
-	c, err := d.RawDecoder.Columns(part, group)
+// Columns implements vectorized.DecoderOf.
+func (d *countedDecoder[C]) Columns(part vectorized.Loaded, group int) (*C, error) {
+	c, err := d.DecoderOf.Columns(part, group)
 	if err == nil {
-		d.line.Add(c.Rows)
+		d.line.Add(d.rows(c))
 	}
 	return c, err
 }
