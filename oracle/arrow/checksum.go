@@ -8,9 +8,14 @@ import (
 
 // Checksum reduces a result to counts and sums that any other engine can compute too. Sums are exact.
 type Checksum struct {
-	Records        int64    `json:"records"`
-	Identities     int64    `json:"identities"`
-	Duplicates     int64    `json:"dups"`
+	Records    int64 `json:"records"`
+	Identities int64 `json:"identities"`
+	Duplicates int64 `json:"dups"`
+	Sums
+}
+
+// Sums are the part of a Checksum that a projection tells too, whichever engine made it.
+type Sums struct {
 	LowerConflicts int64    `json:"lower_conf"`
 	HighConflicts  int64    `json:"high_conf"`
 	BlockedKeys    int64    `json:"blocked_keys"`
@@ -31,8 +36,10 @@ const dayZero = 19_357
 func (r *Result) Checksum() Checksum {
 	c := Checksum{
 		Records: r.Counts.Records, Identities: r.Counts.Identities, Duplicates: r.Counts.Duplicates,
-		LowerConflicts: r.Counts.LowerConflicts, HighConflicts: r.Counts.HighConflicts, BlockedKeys: r.Counts.BlockedKeys,
-		StatusKeys: int64(len(r.keys)),
+		Sums: Sums{
+			LowerConflicts: r.Counts.LowerConflicts, HighConflicts: r.Counts.HighConflicts, BlockedKeys: r.Counts.BlockedKeys,
+			StatusKeys: int64(len(r.keys)),
+		},
 	}
 	var sum, weighed, alerts vectorized.Wide
 	for i := range r.keys {

@@ -5,22 +5,9 @@ import (
 	"math/big"
 	"time"
 
+	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/projection"
 )
-
-// sums are those members of an arrow.Checksum that a projection tells, under the same names.
-type sums struct {
-	LowerConflicts int64    `json:"lower_conf"`
-	HighConflicts  int64    `json:"high_conf"`
-	BlockedKeys    int64    `json:"blocked_keys"`
-	StatusKeys     int64    `json:"status_keys"`
-	Balances       int64    `json:"balances"`
-	SumClose       *big.Int `json:"sum_close"`
-	SumCloseDay    *big.Int `json:"sum_close_day"`
-	Alerts         int64    `json:"alerts"`
-	AlertClose     *big.Int `json:"alert_close"`
-	AlertDay       int64    `json:"alert_day"`
-}
 
 // dayZero is the day before the first of a synthetic history.
 var dayZero = time.Date(2022, 12, 31, 0, 0, 0, 0, time.UTC)
@@ -34,9 +21,9 @@ func dayNumber(day string) (int64, error) {
 	return int64(at.Sub(dayZero) / (24 * time.Hour)), nil
 }
 
-// sumsOf adds a projection up.
-func sumsOf(p *projection.Projection) (*sums, error) {
-	s := &sums{
+// sumsOf adds a projection up, by other code than the engine arrow does.
+func sumsOf(p *projection.Projection) (*arrow.Sums, error) {
+	s := &arrow.Sums{
 		LowerConflicts: int64(len(p.SupersededConflicts)), StatusKeys: int64(len(p.Statuses)), Balances: int64(len(p.Balances)),
 		SumClose: new(big.Int), SumCloseDay: new(big.Int), Alerts: int64(len(p.Alerts)), AlertClose: new(big.Int),
 	}

@@ -110,7 +110,7 @@ type figures struct {
 	PeakBytes int64      `json:"peakBytes"`
 	// Checksum is that of the engine arrow, Sums what the engine reference tells of the same.
 	Checksum *arrow.Checksum `json:"checksum,omitempty"`
-	Sums     *sums           `json:"sums,omitempty"`
+	Sums     *arrow.Sums     `json:"sums,omitempty"`
 }
 
 // readAgain tells what did not fit into memory. Nothing is written to disk for that: what is not kept is read again.
