@@ -7,7 +7,6 @@ import (
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/intake"
 	ownerpg "amends.dev/amends/stages/owner/postgres"
-	"amends.dev/amends/stages/postgres"
 	"amends.dev/amends/stages/relay"
 	"amends.dev/amends/stages/run"
 )
@@ -16,15 +15,13 @@ import (
 // accepted, whose partitions are the source topic's; the others have partition 0 alone.
 func IntakeStages() []string { return append([]string{IntakePublish}, intake.Stages()...) }
 
-// watchRequests notes which requests to try again there are already: those are of earlier processes.
+// watchRequests begins to look for requests to the intake.
 func (s *IntakeServer) watchRequests(ctx context.Context) error {
 	pool, err := s.pool(ctx, s.options.Applied.Namespace.StateSchema(), 1)
 	if err != nil {
 		return err
 	}
-	log := s.options.Log
-	s.requests = &requests{pool: pool, log: log, stalls: &stalls{pool: pool, process: s.options.Holder, log: log}}
-	s.requests.seen, err = postgres.ResumeRequests(ctx, pool)
+	s.requests, err = newRequests(ctx, pool, s.options.Holder, s.options.Log)
 	return err
 }
 

@@ -22,16 +22,20 @@ type requests struct {
 	log    *slog.Logger
 }
 
-// watchRequests notes which requests there are already: those are of earlier processes.
+// watchRequests begins to look for requests to the pipeline.
 func (p *Pipeline) watchRequests(ctx context.Context) error {
 	pool, err := p.state(ctx, "requests", 1)
 	if err != nil {
 		return err
 	}
-	log := p.options.Log
-	p.requests = &requests{pool: pool, log: log, stalls: &stalls{pool: pool, process: p.options.Holder, log: log}}
-	p.requests.seen, err = postgres.ResumeRequests(ctx, pool)
+	p.requests, err = newRequests(ctx, pool, p.options.Holder, p.options.Log)
 	return err
+}
+
+// newRequests notes which requests there are already: those are of earlier processes.
+func newRequests(ctx context.Context, pool *postgres.Pool, process string, log *slog.Logger) (*requests, error) {
+	seen, err := postgres.ResumeRequests(ctx, pool)
+	return &requests{pool: pool, log: log, stalls: &stalls{pool: pool, process: process, log: log}, seen: seen}, err
 }
 
 // follow passes requests on to the stages, and records what stands still, until ctx ends; the channel is closed then. What
