@@ -309,12 +309,6 @@ func (s *IntakeServer) target(ctx context.Context, admin *kafka.Admin, name, wha
 // Addr is where it listens, as host:port.
 func (s *IntakeServer) Addr() string { return s.listener.Addr().String() }
 
-// Ready reports whether requests are performed, and if not, why.
-func (s *IntakeServer) Ready() (bool, string) { return s.intake.Ready() }
-
-// Status returns the state of every task.
-func (s *IntakeServer) Status() []run.Status { return append(s.lease.Status(), s.work.Status()...) }
-
 // Run serves until ctx ends: then it takes no more connections, finishes the requests it has, publishes what they left
 // and gives the writer lease up, for at most half a minute; what is not published by then the next intake publishes. The
 // error is that of a listener which failed.
