@@ -22,6 +22,7 @@ type ban struct {
 // adapters and the reason why each touches the clock, the streams or the process itself.
 var adapters = []string{
 	"cmd/...",               // the process
+	"internal/machine/...",  // is the real clock that they inject
 	"internal/pipeline/...", // puts the stages together, with the real clock and jitter
 	"internal/cli/...",      // prints, and hands the clock and streams of the process to its verbs
 	"internal/testkit/...",  // starts servers and waits for them

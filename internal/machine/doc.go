@@ -1,2 +1,2 @@
-// Package machine tells what this machine has, as far as defaults depend on it.
+// Package machine tells what this machine has, as far as defaults depend on it, and what time it is here.
 package machine

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"amends.dev/amends/internal/machine"
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/generate"
 	"amends.dev/amends/stages/kafka"
@@ -121,12 +122,5 @@ func sleepUntil(ctx context.Context, wake time.Time) error {
 	if wake.IsZero() || delay <= 0 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return machine.Clock{}.Sleep(ctx, delay)
 }

@@ -103,15 +103,15 @@ func run(ctx context.Context, a *app.App, args []string, levels []conformance.Le
 	if err != nil {
 		return fmt.Errorf("read the scenarios: %w", err)
 	}
-	machine := &machine{}
+	r := &rig{}
 	if slices.Contains(levels, conformance.Store) || slices.Contains(levels, conformance.Pipeline) {
-		if machine, err = start(ctx, a, given, slices.Contains(levels, conformance.Pipeline)); err != nil {
+		if r, err = start(ctx, a, given, slices.Contains(levels, conformance.Pipeline)); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, machine.stop()) }()
+		defer func() { err = errors.Join(err, r.stop()) }()
 	}
 	show := newProgress(a, len(levels)*variants(scenarios))
-	outcomes := conformance.RunAll(ctx, scenarios, levels, machine.servers, parallel, show.done)
+	outcomes := conformance.RunAll(ctx, scenarios, levels, r.servers, parallel, show.done)
 	show.clear()
 	if err := ctx.Err(); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"amends.dev/amends/internal/cli/apply"
+	"amends.dev/amends/internal/machine"
 	"amends.dev/amends/internal/pipeline"
 	"amends.dev/amends/internal/rebuilding"
 	"amends.dev/amends/oracle/derive"
@@ -196,7 +197,7 @@ func (j *job) create(ctx context.Context, t *target, log *journal, r *Result) (*
 func (j *job) loading(ctx context.Context, applied *postgres.Applied, dir string, log *journal, r *Result) rebuilding.Loading {
 	all := newTally(len(r.Through))
 	return rebuilding.Loading{
-		Applied: applied, StateURL: j.connections.StateURL(), Dir: dir, Ends: r.Through, Member: "rebuild/" + j.into, Parallel: j.workers(), Clock: clock{},
+		Applied: applied, StateURL: j.connections.StateURL(), Dir: dir, Ends: r.Through, Member: "rebuild/" + j.into, Parallel: j.workers(), Clock: machine.Clock{},
 		Loaded: func(p rebuilding.LoadedPartition) error {
 			if r.Resumed = r.Resumed || p.Again; p.Again {
 				j.progress("partition %d was loaded before", p.Partition)
@@ -231,7 +232,7 @@ func (j *job) stream(ctx context.Context, applied *postgres.Applied, r *Result) 
 			Applied: applied, StateURL: j.connections.StateURL(), ViewURL: j.connections.ViewURL(), Kafka: j.connections.Kafka, Holder: holder,
 			TakeOver: r.Resumed,
 		},
-		Ends: r.Through, Timeout: j.timeout, Clock: clock{},
+		Ends: r.Through, Timeout: j.timeout, Clock: machine.Clock{},
 	})
 	r.Timings[phaseStream] = Seconds(time.Since(began))
 	return err

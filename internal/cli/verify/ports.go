@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"amends.dev/amends/internal/cli/connect"
+	"amends.dev/amends/internal/machine"
 	"amends.dev/amends/internal/pipeline"
 	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/engine"
@@ -84,25 +85,10 @@ func reachable(ctx context.Context, c connect.Connections) error {
 // Engines are the engines of this build, in the order in which auto tries them.
 func Engines() []engine.Engine { return []engine.Engine{arrow.Engine{}, reference.Engine{}} }
 
-// clock is real time.
-type clock struct{}
+// clock is real time, with alarms.
+type clock struct{ machine.Clock }
 
 var _ verify.Alarms = clock{}
 
-// Now implements verify.Clock.
-func (clock) Now() time.Time { return time.Now() }
-
 // AfterFunc implements verify.Alarms.
 func (clock) AfterFunc(d time.Duration, f func()) verify.Alarm { return time.AfterFunc(d, f) }
-
-// Sleep implements verify.Clock.
-func (clock) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
