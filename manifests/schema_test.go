@@ -1,7 +1,6 @@
 package manifests_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"amends.dev/amends/internal/testkit/schema"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/schemas"
 )
@@ -52,23 +52,6 @@ var schemaCannot = map[string]string{
 	"csv-header-only":         "another file's content",
 	"csv-quote":               "another file's content",
 	"csv-missing":             "another file's existence",
-}
-
-func compileSchema(t testing.TB) *jsonschema.Schema {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemas.Manifest()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("manifest.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("manifest.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
 }
 
 // valueOf turns YAML nodes into JSON values as an editor does that checks YAML against a schema: times stay strings,
@@ -115,7 +98,7 @@ func valueOf(t testing.TB, n *yaml.Node) any {
 }
 
 // schemaVerdict is what the schema says of a file: nil for valid; readable is false where no YAML reader gets that far.
-func schemaVerdict(t testing.TB, schema *jsonschema.Schema, path string) (readable bool, verdict error) {
+func schemaVerdict(t testing.TB, compiled *jsonschema.Schema, path string) (readable bool, verdict error) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -129,14 +112,14 @@ func schemaVerdict(t testing.TB, schema *jsonschema.Schema, path string) (readab
 	if err := node.Decode(&plain); err != nil && (strings.Contains(err.Error(), "already defined") || strings.Contains(err.Error(), "excessive aliasing")) {
 		return false, err
 	}
-	return true, schema.Validate(valueOf(t, &node))
+	return true, compiled.Validate(valueOf(t, &node))
 }
 
 // TestSchemaAgrees: schema and parser accept the same manifests, but for the listed reasons, each of which is needed.
 func TestSchemaAgrees(t *testing.T) {
-	schema := compileSchema(t)
+	compiled := schema.Compile(t, "manifest.json")
 	for _, path := range append(corpusFiles(t, "good"), "examples/demo.yaml") {
-		if readable, verdict := schemaVerdict(t, schema, path); verdict != nil || !readable {
+		if readable, verdict := schemaVerdict(t, compiled, path); verdict != nil || !readable {
 			t.Errorf("%s is good, the schema says %v", path, verdict)
 		}
 	}
@@ -147,7 +130,7 @@ func TestSchemaAgrees(t *testing.T) {
 	refused := 0
 	for _, path := range corpusFiles(t, "bad") {
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
-		readable, verdict := schemaVerdict(t, schema, path)
+		readable, verdict := schemaVerdict(t, compiled, path)
 		switch reason, listed := schemaCannot[name]; {
 		case !readable && listed, verdict != nil && listed:
 			t.Errorf("%s is refused (%v) but listed as not expressible: %s", name, verdict, reason)

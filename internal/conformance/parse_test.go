@@ -10,11 +10,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	corpus "amends.dev/amends/conformance"
 	"amends.dev/amends/internal/conformance"
-	"amends.dev/amends/schemas"
+	"amends.dev/amends/internal/testkit/schema"
 )
 
 // good is a complete scenario.
@@ -95,22 +93,7 @@ func TestParseRefuses(t *testing.T) {
 
 // TestSchema: every scenario is valid by schemas/scenario.json, and what the schema must refuse is not.
 func TestSchema(t *testing.T) {
-	text, err := schemas.Read("scenario.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("scenario.json", document); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("scenario.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiled := schema.Compile(t, "scenario.json")
 	valid := func(yaml []byte) error {
 		data, err := conformance.JSON(yaml)
 		if err != nil {
@@ -122,7 +105,7 @@ func TestSchema(t *testing.T) {
 		if err := decoder.Decode(&value); err != nil {
 			t.Fatal(err)
 		}
-		return schema.Validate(value)
+		return compiled.Validate(value)
 	}
 	folder, err := corpus.Amends()
 	if err != nil {

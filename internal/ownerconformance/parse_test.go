@@ -9,7 +9,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"amends.dev/amends/schemas"
+	"amends.dev/amends/internal/testkit/schema"
 )
 
 // small is a file with one scenario of each kind.
@@ -114,28 +114,13 @@ func TestMayBeLeftOut(t *testing.T) {
 
 // TestSchema: both corpora, and the small file, are what the schema describes; the schema refuses what the reader refuses.
 func TestSchema(t *testing.T) {
-	text, err := schemas.Read("durable-owner.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("durable-owner.json", document); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("durable-owner.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiled := schema.Compile(t, "durable-owner.json")
 	check := func(text []byte) error {
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return schema.Validate(value)
+		return compiled.Validate(value)
 	}
 	for name, folder := range corpora(t) {
 		names, err := fs.Glob(folder, "*.json")

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"amends.dev/amends/internal/mark"
+	"amends.dev/amends/internal/testkit/schema"
 	"amends.dev/amends/manifests"
 )
 
@@ -43,10 +44,7 @@ func TestCanonicalPayload(t *testing.T) {
 
 // TestR24RoundTrip: what is written reads back to the same, and fits the schema.
 func TestR24RoundTrip(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile("../../schemas/expected-diagnostics.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiled := schema.Compile(t, "expected-diagnostics.json")
 	for _, f := range []*File{whole(), {Name: "nothing"}} {
 		data := Render(f)
 		got, err := Parse("f.yaml", data)
@@ -65,7 +63,7 @@ func TestR24RoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-		if err = errors.Join(err, schema.Validate(value)); err != nil {
+		if err = errors.Join(err, compiled.Validate(value)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"amends.dev/amends/internal/testkit/schema"
 	"amends.dev/amends/oracle/decode"
 	"amends.dev/amends/oracle/explain"
 )
@@ -108,10 +109,7 @@ func TestGolden(t *testing.T) {
 
 // TestSchema: documents match schemas/explain.json, which accepts nothing else.
 func TestSchema(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "schemas", "explain.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiled := schema.Compile(t, "explain.json")
 	for name, d := range documents(t) {
 		var b bytes.Buffer
 		if err := explain.JSON(&b, d); err != nil {
@@ -121,11 +119,11 @@ func TestSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := schema.Validate(doc); err != nil {
+		if err := compiled.Validate(doc); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		doc.(map[string]any)["key"].(map[string]any)["surplus"] = 1
-		if schema.Validate(doc) == nil {
+		if compiled.Validate(doc) == nil {
 			t.Errorf("%s: the schema accepts an unknown member", name)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"amends.dev/amends/internal/testkit/schema"
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/compare"
 	"amends.dev/amends/oracle/diagnostics"
@@ -82,16 +83,13 @@ func TestFormats(t *testing.T) {
 
 // TestRichReportsMatchSchema: explanations, conflicts with payloads, scope and expected diagnostics included.
 func TestRichReportsMatchSchema(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "schemas", "report.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiled := schema.Compile(t, "report.json")
 	for name, r := range everyReport(t) {
 		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(rendered(t, r, FormatJSON, 0)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := schema.Validate(doc); err != nil {
+		if err := compiled.Validate(doc); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		back, err := Parse([]byte(rendered(t, r, FormatJSON, 0)))

@@ -3,13 +3,13 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"amends.dev/amends/internal/testkit/schema"
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/compare"
 	"amends.dev/amends/oracle/projection"
@@ -89,10 +89,7 @@ func must(err error) {
 }
 
 func TestReportsMatchSchema(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "schemas", "report.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiled := schema.Compile(t, "report.json")
 	for name, r := range reports() {
 		var b bytes.Buffer
 		if err := JSON(&b, r); err != nil {
@@ -102,11 +99,11 @@ func TestReportsMatchSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := schema.Validate(doc); err != nil {
+		if err := compiled.Validate(doc); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, b.String())
 		}
 		doc.(map[string]any)["surplus"] = true
-		if schema.Validate(doc) == nil {
+		if compiled.Validate(doc) == nil {
 			t.Errorf("%s: the schema accepts an unknown member", name)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"amends.dev/amends/internal/mark"
+	"amends.dev/amends/internal/testkit/schema"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/boundary"
@@ -55,16 +56,13 @@ func TestPass(t *testing.T) {
 	if r.Source.End[0]+r.Source.End[1] != 5 || !slices.Equal(r.Output.End, []int64{3, 1}) || !slices.Equal(r.Frontiers.View, r.Output.End) || !slices.Equal(r.Frontiers.Worker, r.Source.End) {
 		t.Errorf("%+v", r)
 	}
-	schema, err := jsonschema.NewCompiler().Compile("../../schemas/report.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiled := schema.Compile(t, "report.json")
 	var b bytes.Buffer
 	if err := report.JSON(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	doc, err := jsonschema.UnmarshalJSON(&b)
-	if err = errors.Join(err, schema.Validate(doc)); err != nil {
+	if err = errors.Join(err, compiled.Validate(doc)); err != nil {
 		t.Error(err)
 	}
 	// R26: auto takes the first engine that may judge.

@@ -1,9 +1,6 @@
 package ledger_test
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,27 +10,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
+	"amends.dev/amends/internal/testkit/schema"
 	"amends.dev/amends/manifests"
 	"amends.dev/amends/stages/ledger"
 )
-
-// schema compiles one of the project's schemas.
-func schema(t testing.TB, name string) *jsonschema.Schema {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "schemas", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource(name, document); err != nil {
-		t.Fatal(err)
-	}
-	return compiler.MustCompile(name)
-}
 
 // validate checks a text against a schema.
 func validate(t testing.TB, s *jsonschema.Schema, text string) error {
@@ -94,7 +74,7 @@ func TestEnvelopeBytes(t *testing.T) {
 
 func TestEnvelopeSchema(t *testing.T) {
 	envelopes := everyEnvelope(t).envelopes
-	compiled := schema(t, "envelope.json")
+	compiled := schema.Compile(t, "envelope.json")
 	for _, text := range envelopes {
 		if err := validate(t, compiled, text); err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -122,7 +102,7 @@ func TestEnvelopeSchema(t *testing.T) {
 
 // TestTransactionSchema: what the schema says is what the decoder does, except for what only the decoder can know.
 func TestTransactionSchema(t *testing.T) {
-	compiled, cfg := schema(t, "transaction.json"), config(keyA)
+	compiled, cfg := schema.Compile(t, "transaction.json"), config(keyA)
 	beyond := map[ledger.Reason]bool{ledger.ReasonInvalidJSON: true, ledger.ReasonDuplicateField: true, ledger.ReasonUnknownStockKey: true, ledger.ReasonBeforeLedgerOrigin: true}
 	for name, values := range map[string][]string{
 		"txn_id": {`"a"`, `""`, `null`, `1`, `"a\u0000b"`, `"` + strings.Repeat("x", 256) + `"`, `"` + strings.Repeat("x", 257) + `"`},
