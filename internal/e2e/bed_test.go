@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -9,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"amends.dev/amends/internal/cli/connect"
 	cliverify "amends.dev/amends/internal/cli/verify"
 	"amends.dev/amends/internal/pipeline"
+	"amends.dev/amends/internal/testkit/child"
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/internal/testkit/pg"
 	"amends.dev/amends/manifests"
@@ -221,7 +220,7 @@ func (b *bed) start(stages ...string) (stop func()) {
 // pipeline is start, and shows what is running.
 func (b *bed) pipeline(stages ...string) (p *pipeline.Pipeline, stop func()) {
 	b.t.Helper()
-	log := newLog(b.t, strings.Join(stages, "+"))
+	log := child.NewLog(b.t, strings.Join(stages, "+"))
 	p, err := pipeline.New(b.t.Context(), pipeline.Options{
 		Applied: b.applied, StateURL: cmp.Or(b.stageURL, b.stateURL), ViewURL: b.viewURL, Kafka: b.kafka(), Stages: stages, Holder: b.holder(),
 		Log: slog.New(slog.NewTextHandler(log, nil)), MaxBatch: b.maxBatch, DeliveryTimeout: b.deliveryTimeout,
@@ -268,33 +267,4 @@ func reportText(t *testing.T, r *report.Report) string {
 		t.Fatal(err)
 	}
 	return text.String()
-}
-
-// logBuffer collects the log of one set of stages; it shows only when the test fails.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func newLog(t *testing.T, name string) *logBuffer {
-	l := &logBuffer{}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("log of %s:\n%s", name, l.String())
-		}
-	})
-	return l
-}
-
-// Write implements io.Writer.
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

@@ -2,10 +2,7 @@ package e2e_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -14,13 +11,11 @@ import (
 	"time"
 
 	"amends.dev/amends/internal/pipeline"
+	"amends.dev/amends/internal/testkit/child"
 	"amends.dev/amends/stages/generate"
 	"amends.dev/amends/stages/kafka"
 	"amends.dev/amends/stages/postgres"
 )
-
-// planEnv holds the plan of a child process as JSON.
-const planEnv = "AMENDS_E2E_CHILD"
 
 // plan is what a child process does: run stages until its standard input ends, or generate records.
 type plan struct {
@@ -39,27 +34,8 @@ type plan struct {
 	Generate *generate.Options
 }
 
-// childMain is the child's main; it returns the exit code.
-func childMain(text string) int {
-	var p plan
-	err := json.Unmarshal([]byte(text), &p)
-	if err == nil {
-		err = p.run()
-	}
-	if err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
-func (p plan) run() error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { // the parent closes it, or is gone
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
-	}()
+// run is the child's main.
+func run(ctx context.Context, p plan) error {
 	pool, err := postgres.Connect(ctx, postgres.Options{URL: p.StateURL, Schema: postgres.CatalogSchema, MaxConns: 2})
 	if err != nil {
 		return err
@@ -94,78 +70,26 @@ func (p plan) run() error {
 	return nil
 }
 
-// child is a running child process.
-type child struct {
-	t       *testing.T
-	command *exec.Cmd
-	stdin   io.Closer
-	log     *logBuffer
-	ended   chan struct{}
-	err     error
+// process is a running child process.
+type process struct {
+	*child.Process
+	t *testing.T
 }
 
 // spawn starts a child that runs the plan; connections, name and holder are the bed's. It is killed when the test ends.
-func (b *bed) spawn(p plan) *child {
+func (b *bed) spawn(p plan) *process {
 	b.t.Helper()
 	p.StateURL, p.ViewURL, p.Brokers, p.Namespace = b.stateURL, b.viewURL, b.cluster.Seeds, b.ns.Name
 	p.Holder, p.MaxBatch, p.DeliveryTimeout = b.holder(), b.maxBatch, b.deliveryTimeout
-	text, err := json.Marshal(p)
-	b.must(err)
-	c := &child{t: b.t, log: newLog(b.t, p.Holder), ended: make(chan struct{})}
-	c.command = exec.Command(os.Args[0])
-	c.command.Env = append(os.Environ(), planEnv+"="+string(text))
-	c.command.Stdout, c.command.Stderr = c.log, c.log
-	c.stdin, err = c.command.StdinPipe()
-	b.must(err)
-	b.must(c.command.Start())
-	go func() {
-		c.err = c.command.Wait()
-		close(c.ended)
-	}()
-	b.t.Cleanup(c.kill)
-	return c
-}
-
-// kill ends the process at once, wherever it is, and waits for its end.
-func (c *child) kill() {
-	_ = c.command.Process.Kill() // it may have ended by itself
-	<-c.ended
-}
-
-// stop asks the process to end and requires that it does so cleanly.
-func (c *child) stop() {
-	c.t.Helper()
-	_ = c.stdin.Close()
-	c.await()
-	if c.err != nil {
-		c.t.Fatalf("child process: %v\n%s", c.err, c.log)
-	}
-}
-
-// finish waits for a process that ends by itself, cleanly.
-func (c *child) finish() {
-	c.t.Helper()
-	c.await()
-	if c.err != nil {
-		c.t.Fatalf("child process: %v\n%s", c.err, c.log)
-	}
+	return &process{Process: child.Start(b.t, p.Holder, p), t: b.t}
 }
 
 // died waits until the process has ended itself at the point.
-func (c *child) died(point string) {
+func (c *process) died(point string) {
 	c.t.Helper()
-	c.await()
+	err := c.Await()
 	var exit *exec.ExitError
-	if !errors.As(c.err, &exit) || exit.ExitCode() != -1 || !strings.HasSuffix(strings.TrimSpace(c.log.String()), killedAt(point)) {
-		c.t.Fatalf("child process was not killed %s: %v\n%s", point, c.err, c.log)
-	}
-}
-
-func (c *child) await() {
-	c.t.Helper()
-	select {
-	case <-c.ended:
-	case <-time.After(patience):
-		c.t.Fatalf("child process did not end in %v", patience)
+	if !errors.As(err, &exit) || exit.ExitCode() != -1 || !strings.HasSuffix(strings.TrimSpace(c.Log.String()), killedAt(point)) {
+		c.t.Fatalf("child process was not killed %s: %v\n%s", point, err, c.Log)
 	}
 }

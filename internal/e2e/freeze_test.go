@@ -25,27 +25,23 @@ func init() {
 }
 
 // thaw lets a frozen process go on.
-func (c *child) thaw() {
+func (c *process) thaw() {
 	c.t.Helper()
-	if err := c.command.Process.Signal(syscall.SIGCONT); err != nil {
-		c.t.Fatal(err)
-	}
+	c.Signal(syscall.SIGCONT)
 }
 
 // frozen reports whether the process has stopped itself at the point.
-func (c *child) frozen(point string) bool {
+func (c *process) frozen(point string) bool {
 	c.t.Helper()
-	select {
-	case <-c.ended:
-		c.t.Fatalf("child process ended before it froze: %v\n%s", c.err, c.log)
-	default:
+	if c.Ended() {
+		c.t.Fatalf("child process ended before it froze: %v\n%s", c.Await(), c.Log)
 	}
-	return strings.Contains(c.log.String(), frozenAt(point)+"\n")
+	return strings.Contains(c.Log.String(), frozenAt(point)+"\n")
 }
 
 // delayed returns how the call ended that the process was frozen before; ok is false while it has not.
-func (c *child) delayed(point string) (outcome string, ok bool) {
-	_, after, ok := strings.Cut(c.log.String(), thawedAt(point))
+func (c *process) delayed(point string) (outcome string, ok bool) {
+	_, after, ok := strings.Cut(c.Log.String(), thawedAt(point))
 	if !ok {
 		return "", false
 	}
@@ -137,8 +133,8 @@ func (b *bed) survivesFrozenTransaction(late bool, want string) {
 	moved := b.frontiers()
 	flow.until("the partition to move on", func() bool { return b.allPast(moved) })
 	r := b.verify(report.Pass)
-	first.stop()
-	second.stop()
+	first.Stop()
+	second.Stop()
 	n := b.matchesCore()
 	if n.records != flow.published || r.Counts.Records != int64(n.records) || n.rejected != 0 || n.repeats != 0 {
 		b.t.Errorf("%s; %d were published, verify counted %d", n, flow.published, r.Counts.Records)
@@ -179,8 +175,8 @@ func (b *bed) survivesFrozenWorker(point string, after int64) {
 	moved := b.frontiers()
 	flow.until("the partition to move on", func() bool { return b.allPast(moved) })
 	r := b.verify(report.Pass)
-	first.stop()
-	second.stop()
+	first.Stop()
+	second.Stop()
 	n := b.matchesCore()
 	if n.records != flow.published || r.Counts.Records != int64(n.records) || n.rejected != 0 || n.repeats != 0 {
 		b.t.Errorf("%s; %d were published, verify counted %d", n, flow.published, r.Counts.Records)
@@ -274,7 +270,7 @@ func TestR17RelayFrozenInMidProduce(t *testing.T) {
 		}
 		c.Produce(t, b.generated(options(1_500))...) // once more, so that the first relay has something to stand by for
 		b.verify(report.Pass)
-		first.stop()
+		first.Stop()
 		n := b.matchesCore()
 		if n.records != 3_000 || n.repeats != unmarked {
 			t.Errorf("%s; want %d repeated", n, unmarked)

@@ -21,9 +21,9 @@ func TestB026GeneratedInTwoProcesses(t *testing.T) {
 		b := newBed(t, c, shape{})
 		b.start()
 		history := options(1_000)
-		b.spawn(plan{Generate: &history}).finish()
+		b.spawn(plan{Generate: &history}).Finish()
 		once := b.history()
-		b.spawn(plan{Generate: &history}).finish()
+		b.spawn(plan{Generate: &history}).Finish()
 		twice := b.history()
 		partitionOf := map[string]int{}
 		for partition, records := range twice {

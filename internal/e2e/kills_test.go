@@ -21,7 +21,7 @@ func long() bool { return os.Getenv("AMENDS_LONG") != "" }
 type crew struct {
 	b      *bed
 	stages []string
-	crew   []*child
+	crew   []*process
 }
 
 // hire starts the processes.
@@ -39,11 +39,11 @@ func (c *crew) kill(stage string) {
 	for i, s := range c.stages {
 		if s == stage && len(struck) == 0 || stage == "" {
 			struck = append(struck, i)
-			_ = c.crew[i].command.Process.Kill() // those of one blow before any is waited for
+			c.crew[i].Strike() // those of one blow before any is waited for
 		}
 	}
 	for _, i := range struck {
-		c.crew[i].kill()
+		c.crew[i].Kill()
 		c.crew[i] = c.b.spawn(plan{Stages: c.stages[i : i+1]})
 	}
 }

@@ -4,13 +4,14 @@ import (
 	"os"
 	"testing"
 
+	"amends.dev/amends/internal/testkit/child"
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
 )
 
 // TestMain is also the entry of the child processes that tests start.
 func TestMain(m *testing.M) {
-	if text, ok := os.LookupEnv(planEnv); ok {
-		os.Exit(childMain(text))
+	if code, is := child.Main(run); is {
+		os.Exit(code)
 	}
 	os.Exit(kafkatest.Main(m))
 }

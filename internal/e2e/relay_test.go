@@ -36,9 +36,9 @@ func TestB054TwoRelaysAtOnce(t *testing.T) {
 	b := newBed(t, kafkatest.Real(t), shape{keys: demoKeys()[:9]})
 	b.deliveryTimeout = 2 * time.Second // and a lease of six
 	b.pending(options(2_000), 5_000)
-	relays := []*child{b.spawn(plan{Stages: []string{pipeline.Relay}}), b.spawn(plan{Stages: []string{pipeline.Relay}})}
+	relays := []*process{b.spawn(plan{Stages: []string{pipeline.Relay}}), b.spawn(plan{Stages: []string{pipeline.Relay}})}
 	b.eventually("one relay to publish", func() bool { return b.number(b.state, `SELECT sum(sent_through - 1)::bigint FROM relay_state`) > 0 })
-	relays[b.number(b.state, `SELECT right(holder, 1)::integer FROM relay_lease`)-2].kill() // holders end in 2 and 3
+	relays[b.number(b.state, `SELECT right(holder, 1)::integer FROM relay_lease`)-2].Kill() // holders end in 2 and 3
 	b.start(pipeline.Worker, pipeline.View)
 	r := b.verify(report.Pass)
 	if term := b.number(b.state, `SELECT term FROM relay_lease`); term != 2 {
@@ -106,7 +106,7 @@ func TestB058BrokerAway(t *testing.T) {
 	_, err = conn.Exec(t.Context(), `SELECT pg_advisory_unlock(42)`)
 	b.must(err)
 	b.exec(b.state, `ALTER TABLE outbox DISABLE TRIGGER hold`)
-	b.eventually("the relay to say that it cannot publish", func() bool { return strings.Contains(relay.log.String(), "publish") })
+	b.eventually("the relay to say that it cannot publish", func() bool { return strings.Contains(relay.Log.String(), "publish") })
 	before := relay.cpu()
 	time.Sleep(away) // nothing is waited for: this is the outage
 	spent := relay.cpu() - before
@@ -120,13 +120,13 @@ func TestB058BrokerAway(t *testing.T) {
 	if n.records != 500 || r.Counts.Records != 500 {
 		t.Errorf("%s; verify counted %d", n, r.Counts.Records)
 	}
-	relay.stop()
+	relay.Stop()
 }
 
 // cpu is the processor time that the process has taken, 0 where the system does not say.
-func (c *child) cpu() time.Duration {
+func (c *process) cpu() time.Duration {
 	c.t.Helper()
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(c.command.Process.Pid) + "/stat")
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(c.ID()) + "/stat")
 	if err != nil {
 		return 0
 	}

@@ -31,13 +31,13 @@ func TestWorkerKilled(t *testing.T) {
 		first := sum(b.isPrefix(history))
 		b.spawn(plan{Stages: worker, Kill: workerAfterCommit, After: 4}).died(workerAfterCommit)
 		second := sum(b.isPrefix(history))
-		third := b.killInTransaction(func() *child { return b.spawn(plan{Stages: worker}) }, func() int64 { return sum(b.isPrefix(history)) })
+		third := b.killInTransaction(func() *process { return b.spawn(plan{Stages: worker}) }, func() int64 { return sum(b.isPrefix(history)) })
 		if !(0 < first && first < second && second <= third && third < 5_000) {
 			t.Fatalf("frontiers add up to %d, %d, %d after the kills", first, second, third)
 		}
 		last := b.spawn(plan{Stages: worker})
 		r := b.verify(report.Pass)
-		last.stop()
+		last.Stop()
 		n := b.matchesCore()
 		if n.records != 5_000 || r.Counts.Records != 5_000 || n.rejected != 0 || n.repeats != 0 {
 			t.Errorf("%s; verify counted %d", n, r.Counts.Records)
@@ -47,7 +47,7 @@ func TestWorkerKilled(t *testing.T) {
 
 // killInTransaction starts a worker and kills it while its unit of work has written nearly everything and not committed:
 // a trigger keeps it waiting for a lock. The server notices only later that its client is gone.
-func (b *bed) killInTransaction(start func() *child, frontier func() int64) int64 {
+func (b *bed) killInTransaction(start func() *process, frontier func() int64) int64 {
 	b.t.Helper()
 	ctx := b.t.Context()
 	b.exec(b.state, `CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN NULL; END $$`)
@@ -62,7 +62,7 @@ func (b *bed) killInTransaction(start func() *child, frontier func() int64) int6
 		return b.number(b.state, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) > 0
 	})
 	before := frontier()
-	worker.kill()
+	worker.Kill()
 	if after := frontier(); after != before {
 		b.t.Errorf("frontiers moved from %d to %d in a transaction that waits", before, after)
 	}
@@ -99,7 +99,7 @@ func TestB027KilledAtRandom(t *testing.T) {
 			b.eventually(fmt.Sprintf("the frontier to pass %d", target), func() bool {
 				return b.number(b.state, `SELECT next_offset FROM partition_state`) >= target
 			})
-			worker.kill()
+			worker.Kill()
 			target = b.evidenceIsContiguous(b.isPrefix(history)[0])
 			t.Logf("killed at frontier %d", target)
 		}
@@ -141,12 +141,12 @@ func TestTwoWorkers(t *testing.T) {
 		flow.until("both workers to own partitions", func() bool { return b.owners() == 2 })
 		moved := b.frontiers()
 		flow.until("every partition to move on", func() bool { return b.allPast(moved) })
-		first.stop()
+		first.Stop()
 		flow.until("the second worker to own all partitions", func() bool { return b.owners() == 1 })
 		moved = b.frontiers()
 		flow.until("every partition to move on again", func() bool { return b.allPast(moved) })
 		r := b.verify(report.Pass)
-		second.stop()
+		second.Stop()
 		n := b.matchesCore()
 		if n.records != flow.published || r.Counts.Records != int64(n.records) || n.rejected != 0 || n.repeats != 0 {
 			t.Errorf("%s; %d were published, verify counted %d", n, flow.published, r.Counts.Records)

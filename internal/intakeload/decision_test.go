@@ -13,6 +13,7 @@ import (
 
 	"amends.dev/amends/internal/durabilityprobe"
 	"amends.dev/amends/internal/pipeline"
+	"amends.dev/amends/internal/testkit/child"
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/stages/durability"
 	"amends.dev/amends/stages/intake"
@@ -30,7 +31,7 @@ func (b *bed) serve(t *testing.T, targets ...string) {
 // inProcess runs an intake in this process until the test ends, or it is stopped.
 func (b *bed) inProcess(t *testing.T, o pipeline.IntakeOptions) (stop func()) {
 	t.Helper()
-	log := &logBuffer{}
+	log := child.NewLog(t, o.Holder)
 	o.Applied, o.StateURL, o.Kafka, o.Offered = b.applied, b.url, kafka.Config{Brokers: b.broker.Seeds}, durability.Published
 	o.DeliveryTimeout, o.Log = deliveryTimeout, slog.New(slog.NewTextHandler(log, nil))
 	s, err := pipeline.NewIntake(t.Context(), o)

@@ -87,7 +87,7 @@ func TestB135KilledInTheMiddle(t *testing.T) {
 			for answered.Load() < ids*parallel/4 {
 				time.Sleep(time.Millisecond)
 			}
-			intake.kill()
+			intake.Kill()
 		}
 		group.Wait()
 	}

@@ -3,37 +3,24 @@ package intakeload
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"amends.dev/amends/internal/machine"
 	"amends.dev/amends/internal/pipeline"
+	"amends.dev/amends/internal/testkit/child"
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
 	"amends.dev/amends/stages/durability"
 	"amends.dev/amends/stages/kafka"
 	"amends.dev/amends/stages/postgres"
 )
 
-// planEnv holds the plan of a child process as JSON.
-const planEnv = "AMENDS_INTAKELOAD_CHILD"
-
 // TestMain is also the entry of the child processes that tests start.
 func TestMain(m *testing.M) {
-	if text, ok := os.LookupEnv(planEnv); ok {
-		if err := childMain(text); err != nil {
-			_, _ = fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+	if code, is := child.Main(run); is {
+		os.Exit(code)
 	}
 	os.Exit(kafkatest.Main(m))
 }
@@ -49,17 +36,8 @@ type plan struct {
 // deliveryTimeout of the intakes; the writer lease takes four of them, which is what the successor of a killed one waits.
 const deliveryTimeout = 2 * time.Second
 
-func childMain(text string) error {
-	var p plan
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { // the parent closes it, or is gone
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
-	}()
+// run is the child's main.
+func run(ctx context.Context, p plan) error {
 	s, err := open(ctx, p, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		return err
@@ -85,66 +63,10 @@ func open(ctx context.Context, p plan, log *slog.Logger) (*pipeline.IntakeServer
 	})
 }
 
-// child is a running child process.
-type child struct {
-	t       *testing.T
-	command *exec.Cmd
-	stdin   io.Closer
-	log     *logBuffer
-	ended   chan struct{}
-	err     error
-}
-
 // spawn starts a child. It is killed when the test ends.
-func spawn(t *testing.T, p plan) *child {
+func spawn(t *testing.T, p plan) *child.Process {
 	t.Helper()
-	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &child{t: t, log: &logBuffer{}, ended: make(chan struct{})}
-	c.command = exec.Command(os.Args[0])
-	c.command.Env = append(os.Environ(), planEnv+"="+string(text))
-	c.command.Stdout, c.command.Stderr = c.log, c.log
-	if c.stdin, err = c.command.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		c.err = c.command.Wait()
-		close(c.ended)
-	}()
-	t.Cleanup(func() {
-		c.kill()
-		if t.Failed() {
-			text := c.log.String()
-			t.Logf("log of %s ends:\n%s", p.Holder, text[max(0, len(text)-3000):])
-		}
-	})
-	return c
-}
-
-// kill ends the process at once, wherever it is.
-func (c *child) kill() {
-	_ = c.command.Process.Kill() // it may have ended by itself
-	<-c.ended
-}
-
-// stop asks the process to end and requires that it does so cleanly.
-func (c *child) stop() {
-	c.t.Helper()
-	_ = c.stdin.Close()
-	select {
-	case <-c.ended:
-	case <-time.After(patience):
-		c.t.Fatalf("the intake did not end in %v", patience)
-	}
-	var exit *exec.ExitError
-	if errors.As(c.err, &exit) {
-		c.t.Fatalf("the intake ended with %v\n%s", c.err, c.log)
-	}
+	return child.Start(t, p.Holder, p)
 }
 
 // patience bounds every wait for something that surely comes.
@@ -159,23 +81,4 @@ func eventually(t *testing.T, what string, is func() bool) {
 		}
 	}
 	t.Fatalf("waited %v for %s", patience, what)
-}
-
-// logBuffer collects a log.
-type logBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write implements io.Writer.
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

@@ -50,7 +50,7 @@ func bans() []ban {
 		{pkg: "log/slog", names: []string{"Debug", "Info", "Warn", "Error", "Log", "DebugContext", "InfoContext", "WarnContext", "ErrorContext", "Default", "SetDefault", "With"},
 			instead: "log to a *slog.Logger that was passed in"},
 		{pkg: "os", names: []string{"Exit"}, adapters: []string{"cmd/...", "internal/evidence", "internal/lint/...", "internal/mutants"}, instead: "return an error; internal/exit carries the code"},
-		{pkg: "os", names: []string{"Stdin", "Stdout", "Stderr"}, adapters: []string{"internal/cli/root", "internal/evidence", "internal/lint/...", "internal/mutants"}, instead: "use the streams of app.App"},
+		{pkg: "os", names: []string{"Stdin", "Stdout", "Stderr"}, adapters: []string{"internal/cli/root", "internal/evidence", "internal/lint/...", "internal/mutants", "internal/testkit/child"}, instead: "use the streams of app.App"},
 		{pkg: "os", names: []string{"Getenv", "LookupEnv", "Environ", "Setenv"},
 			adapters: []string{"internal/cli/root", "internal/testkit/...", "internal/pgserver/..."}, instead: "use app.App.Getenv"},
 	}
