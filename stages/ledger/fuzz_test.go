@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"amends.dev/amends/stages/ledger"
 )
@@ -30,6 +31,9 @@ func FuzzDecode(f *testing.F) {
 		if reason != ledger.ReasonNone {
 			if tx != (ledger.Transaction{}) {
 				t.Fatalf("a rejected record has a transaction: %+v", tx)
+			}
+			if fault := cfg.Fault(rec, reason); len(fault) < 5 || !utf8.ValidString(fault) {
+				t.Fatalf("%s says %q", reason, fault)
 			}
 			return
 		}

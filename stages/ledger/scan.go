@@ -66,6 +66,8 @@ type scanner struct {
 	seen uint
 	// isObject, keyIsObject: the record and its stock key are objects. duplicate, unknown: such a member was found.
 	isObject, keyIsObject, duplicate, unknown bool
+	// twice and strange name the last member that is a duplicate, and the last unknown one; for Fault only.
+	twice, strange string
 	// text and second are scratch for unescaped strings.
 	text, second []byte
 }
@@ -153,12 +155,14 @@ func (s *scanner) object(in scope, depth int) error {
 		name := unquote(&s.text, quoted)
 		member := lookUp(in, name)
 		if member == fieldUnknown {
-			s.unknown = s.unknown || in != scopeOther
+			if in != scopeOther {
+				s.unknown, s.strange = true, string(name)
+			}
 			if others == nil {
 				others = make(map[string]struct{})
 			}
 			if _, ok := others[string(name)]; ok {
-				s.duplicate = true
+				s.duplicate, s.twice = true, string(name)
 			}
 			others[string(name)] = struct{}{}
 			if _, err := s.any(depth + 1); err != nil {
@@ -178,7 +182,7 @@ func (s *scanner) object(in scope, depth int) error {
 // that the record is rejected as a duplicate.
 func (s *scanner) member(member field, depth int) error {
 	if s.seen&(1<<member) != 0 {
-		s.duplicate = true
+		s.duplicate, s.twice = true, memberNames[member]
 	}
 	s.seen |= 1 << member
 	if member == fieldStockKey && s.tokens.PeekKind() == '{' {
