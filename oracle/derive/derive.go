@@ -63,13 +63,13 @@ func one(ctx context.Context, w *derived.Writer, ns *manifests.Namespace, decode
 	if err != nil {
 		return err
 	}
-	columns, err := gather(ctx, decoder, source(partition), partition, files)
+	history, err := gather(ctx, decoder, source(partition), partition, len(ns.Spec.StockKeys), files)
 	if err == nil {
-		err = (&resolver{ns: ns, columns: columns, files: files}).run(ctx)
+		err = (&resolver{ns: ns, history: history, files: files}).run(ctx)
 	}
 	if err != nil {
 		files.Abandon()
 		return err
 	}
-	return files.Finish(int64(columns.rows()))
+	return files.Finish(history.accepted)
 }

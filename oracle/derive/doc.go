@@ -1,4 +1,4 @@
-// Package derive computes everything that a source history amounts to, column by column, and writes it as a derived-state
+// Package derive computes everything that a source history amounts to, key by key, and writes it as a derived-state
 // dataset (R26): evidence, authority, conflicts, activity days with closes and crossings, trust statuses and rejected
 // records. Package compare and the projections need results alone; a bulk rebuild needs the facts from which the worker
 // goes on.

@@ -1,7 +1,6 @@
 package derive
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -13,25 +12,24 @@ import (
 	"amends.dev/amends/vectorized/derived"
 )
 
-// movement is what one active authoritative transaction adds to the balance on its day.
-type movement struct {
-	day int32
-	qty int64
-}
+// event is a row of a key and a day on which it bears: the quantity that it moves, or the first of the days whose closes it has
+// to do with. Events are ordered by day, then row.
+type event uint64
 
-// influence is a record that bears on all closes from a day on.
-type influence struct {
-	day int32
-	row uint32
-}
+// firstDay makes numbers that compare like days of days that may be negative.
+const firstDay = 1 << 31
+
+func newEvent(day int32, row uint32) event { return event(int64(day)+firstDay)<<32 | event(row) }
+
+func (e event) day() int32  { return int32(int64(e>>32) - firstDay) }
+func (e event) row() uint32 { return uint32(e) }
 
 // fold collects what one key's identities amount to, and computes its days. Its memory is used again for the next key.
 type fold struct {
-	key        *manifests.StockKey
-	columns    *columns
-	first      uint32
-	movements  []movement
-	influences []influence
+	key *manifests.StockKey
+	of  *keyRows
+	// movements are the active authoritative transactions, influences the rows that bear on all closes from a day on.
+	movements, influences []event
 	// earliest is the first day on which any payload of the present identity moved the balance.
 	earliest    int32
 	moved       bool
@@ -40,19 +38,19 @@ type fold struct {
 	conflicted  bool
 }
 
-// begin starts a key whose first accepted record is row first.
-func (f *fold) begin(key *manifests.StockKey, c *columns, first uint32) {
-	*f = fold{key: key, columns: c, first: first, movements: f.movements[:0], influences: f.influences[:0]}
+// begin starts a key.
+func (f *fold) begin(key *manifests.StockKey, of *keyRows) {
+	*f = fold{key: key, of: of, movements: f.movements[:0], influences: f.influences[:0]}
 }
 
 // revision takes over the distinct payloads of the next higher revision of the present identity; highest ends it.
 func (f *fold) revision(payloads []uint32, highest bool) {
-	c := f.columns
+	k := f.of
 	for _, row := range payloads {
-		if c.kind[row] == decode.KindCancel {
+		if k.rows[row].kind == decode.KindCancel {
 			continue
 		}
-		if day := dayOf(c.validTime[row]); !f.moved || day < f.earliest {
+		if day := dayOf(k.rows[row].validTime); !f.moved || day < f.earliest {
 			f.earliest, f.moved = day, true
 		}
 	}
@@ -63,11 +61,11 @@ func (f *fold) revision(payloads []uint32, highest bool) {
 	if !highest {
 		return
 	}
-	if c.kind[top] != decode.KindCancel {
-		f.movements = append(f.movements, movement{dayOf(c.validTime[top]), c.qty[top]})
+	if k.rows[top].kind != decode.KindCancel {
+		f.movements = append(f.movements, newEvent(dayOf(k.rows[top].validTime), top))
 	}
 	if f.moved {
-		f.influences = append(f.influences, influence{f.earliest, top})
+		f.influences = append(f.influences, newEvent(f.earliest, top))
 	}
 	f.moved = false
 }
@@ -84,35 +82,35 @@ func (f *fold) conflict(row uint32, highest bool) {
 
 // write writes the status, and the days unless the key is BLOCKED: of such a key nothing is certified, and its days are
 // computed when it is resolved (S4).
-func (f *fold) write(key int32, files *derived.Partition) error {
-	c, cause := f.columns, f.first
+func (f *fold) write(files *derived.Partition) error {
+	k, cause := f.of, uint32(0)
 	if f.conflicted {
 		cause = f.latestCause
 	}
-	status := derived.Status{Key: key, CauseTxnID: c.txnID(cause), CauseRevision: c.revision[cause], CauseOffset: c.offset[cause]}
+	status := derived.Status{Key: k.key, CauseTxnID: k.txnID(cause), CauseRevision: k.rows[cause].revision, CauseOffset: k.rows[cause].offset}
 	if err := files.Status(status); err != nil || f.blocked {
 		return err
 	}
-	slices.SortFunc(f.movements, func(a, b movement) int { return cmp.Compare(a.day, b.day) })
-	slices.SortFunc(f.influences, func(a, b influence) int { return cmp.Compare(a.day, b.day) })
+	slices.Sort(f.movements)
+	slices.Sort(f.influences)
 	balance := decimal128.FromI64(f.key.OpeningBalance)
 	threshold := decimal128.FromI64(f.key.ReorderThreshold)
 	last, known := uint32(0), 0
 	for start, end := 0, 0; start < len(f.movements); start = end {
-		day, before := f.movements[start].day, balance
-		for end = start; end < len(f.movements) && f.movements[end].day == day; end++ {
-			balance = balance.Add(decimal128.FromI64(f.movements[end].qty))
+		day, before := f.movements[start].day(), balance
+		for end = start; end < len(f.movements) && f.movements[end].day() == day; end++ {
+			balance = balance.Add(decimal128.FromI64(k.rows[f.movements[end].row()].qty))
 		}
 		if balance.HighBits() != int64(balance.LowBits())>>63 {
 			return fmt.Errorf("%w: %s/%s on %s would close at %s", ErrOutOfDomain, f.key.Item, f.key.Location, date(day), balance.BigInt())
 		}
-		for ; known < len(f.influences) && f.influences[known].day <= day; known++ {
-			last = max(last, f.influences[known].row)
+		for ; known < len(f.influences) && f.influences[known].day() <= day; known++ {
+			last = max(last, f.influences[known].row())
 		}
 		if err := files.Day(derived.Day{
-			Key: key, Day: day, Active: int64(end - start), Close: int64(balance.LowBits()),
+			Key: k.key, Day: day, Active: int64(end - start), Close: int64(balance.LowBits()),
 			Alert:      before.Cmp(threshold) >= 0 && balance.Cmp(threshold) < 0,
-			CauseTxnID: c.txnID(last), CauseRevision: c.revision[last], CauseOffset: c.offset[last],
+			CauseTxnID: k.txnID(last), CauseRevision: k.rows[last].revision, CauseOffset: k.rows[last].offset,
 		}); err != nil {
 			return err
 		}

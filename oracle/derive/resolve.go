@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -13,58 +14,55 @@ import (
 // resolver works out authority, evidence and conflicts of a partition, key by key, and hands each key on to its folder.
 type resolver struct {
 	ns      *manifests.Namespace
-	columns *columns
+	history *history
 	files   *derived.Partition
+	sorter  sorter
 	fold    fold
 	// payloads is scratch: the distinct payloads of one revision.
 	payloads []uint32
 }
 
 func (r *resolver) run(ctx context.Context) error {
-	order, bounds := r.columns.order(len(r.ns.Spec.StockKeys))
-	for key := range r.ns.Spec.StockKeys {
-		rows := order[bounds[key]:bounds[key+1]]
-		if len(rows) == 0 {
-			continue
-		}
+	slices.SortFunc(r.history.keys, func(a, b *keyRows) int { return cmp.Compare(a.key, b.key) })
+	for _, k := range r.history.keys {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.key(int32(key), rows); err != nil {
+		if err := r.key(k); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// key resolves all identities of one key, whose rows are sorted, and writes its days and status.
-func (r *resolver) key(key int32, rows []uint32) error {
-	r.fold.begin(&r.ns.Spec.StockKeys[key], r.columns, slices.Min(rows))
+// key resolves all identities of one key, and writes its days and status.
+func (r *resolver) key(k *keyRows) error {
+	r.fold.begin(&r.ns.Spec.StockKeys[k.key], k)
+	rows := r.sorter.sort(k)
 	for start, end := 0, 0; start < len(rows); start = end {
-		for end = start + 1; end < len(rows) && r.columns.txnID(rows[end]) == r.columns.txnID(rows[start]); end++ {
+		for end = start + 1; end < len(rows) && k.txnID(rows[end]) == k.txnID(rows[start]); end++ {
 			continue
 		}
-		if err := r.identity(key, rows[start:end]); err != nil {
+		if err := r.identity(k, rows[start:end]); err != nil {
 			return err
 		}
 	}
-	return r.fold.write(key, r.files)
+	return r.fold.write(r.files)
 }
 
 // identity resolves one identity: its highest revision is authoritative, its first payload there is kept as such, and all
 // other distinct payloads are evidence (S4, R20).
-func (r *resolver) identity(key int32, rows []uint32) error {
-	c := r.columns
+func (r *resolver) identity(k *keyRows, rows []uint32) error {
 	for start, end := 0, 0; start < len(rows); start = end {
-		for end = start + 1; end < len(rows) && c.revision[rows[end]] == c.revision[rows[start]]; end++ {
+		for end = start + 1; end < len(rows) && k.rows[rows[end]].revision == k.rows[rows[start]].revision; end++ {
 			continue
 		}
 		highest := end == len(rows)
-		payloads := r.distinct(rows[start:end])
+		payloads := r.distinct(k, rows[start:end])
 		if len(payloads) > 1 {
 			mark.Hit("R26 conflict derived")
 			if err := r.files.Conflict(derived.Conflict{
-				Key: key, TxnID: c.txnID(payloads[1]), Revision: c.revision[payloads[1]], Highest: highest, Offset: c.offset[payloads[1]],
+				Key: k.key, TxnID: k.txnID(payloads[1]), Revision: k.rows[payloads[1]].revision, Highest: highest, Offset: k.rows[payloads[1]].offset,
 			}); err != nil {
 				return err
 			}
@@ -72,14 +70,14 @@ func (r *resolver) identity(key int32, rows []uint32) error {
 		evidence := payloads
 		if highest {
 			evidence = payloads[1:]
-			if err := r.authority(key, payloads[0], len(payloads) > 1); err != nil {
+			if err := r.authority(k, payloads[0], len(payloads) > 1); err != nil {
 				return err
 			}
 		}
 		for _, row := range evidence {
 			if err := r.files.Evidence(derived.Evidence{
-				Key: key, TxnID: c.txnID(row), Revision: c.revision[row], Kind: int32(c.kind[row]),
-				ValidTime: c.validTime[row], Qty: c.qty[row], Offset: c.offset[row],
+				Key: k.key, TxnID: k.txnID(row), Revision: k.rows[row].revision, Kind: int32(k.rows[row].kind),
+				ValidTime: k.rows[row].validTime, Qty: k.rows[row].qty, Offset: k.rows[row].offset,
 			}); err != nil {
 				return err
 			}
@@ -90,11 +88,10 @@ func (r *resolver) identity(key int32, rows []uint32) error {
 }
 
 // authority writes the highest revision of an identity.
-func (r *resolver) authority(key int32, row uint32, ambiguous bool) error {
-	c := r.columns
+func (r *resolver) authority(k *keyRows, row uint32, ambiguous bool) error {
 	return r.files.Authority(derived.Authority{
-		Key: key, TxnID: c.txnID(row), Revision: c.revision[row], Kind: int32(c.kind[row]),
-		ValidTime: c.validTime[row], Qty: c.qty[row], Ambiguous: ambiguous, Offset: c.offset[row],
+		Key: k.key, TxnID: k.txnID(row), Revision: k.rows[row].revision, Kind: int32(k.rows[row].kind),
+		ValidTime: k.rows[row].validTime, Qty: k.rows[row].qty, Ambiguous: ambiguous, Offset: k.rows[row].offset,
 	})
 }
 
@@ -106,13 +103,12 @@ type payload struct {
 
 // distinct returns the first row of each distinct payload among rows of one revision, in offset order. The result is valid
 // until the next call. A map keeps hostile revisions of many payloads linear.
-func (r *resolver) distinct(rows []uint32) []uint32 {
-	c := r.columns
+func (r *resolver) distinct(k *keyRows, rows []uint32) []uint32 {
 	r.payloads = append(r.payloads[:0], rows[0])
 	const few = 8
 	if len(rows) <= few {
 		for _, row := range rows[1:] {
-			if !slices.ContainsFunc(r.payloads, func(known uint32) bool { return c.samePayload(known, row) }) {
+			if !slices.ContainsFunc(r.payloads, func(known uint32) bool { return k.samePayload(known, row) }) {
 				r.payloads = append(r.payloads, row)
 			}
 		}
@@ -121,7 +117,7 @@ func (r *resolver) distinct(rows []uint32) []uint32 {
 	seen := map[payload]bool{}
 	r.payloads = r.payloads[:0]
 	for _, row := range rows {
-		p := payload{c.kind[row], c.validTime[row], c.qty[row]}
+		p := k.payload(row)
 		if !seen[p] {
 			seen[p] = true
 			r.payloads = append(r.payloads, row)
