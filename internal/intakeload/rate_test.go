@@ -4,57 +4,99 @@ package intakeload
 
 import (
 	"flag"
-	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	kafkatest "amends.dev/amends/internal/testkit/kafka"
-	"amends.dev/amends/stages/owner"
-	ownerpg "amends.dev/amends/stages/owner/postgres"
-	"amends.dev/amends/stages/postgres"
 )
 
-// measure is how long each rate is measured.
-var measure = flag.Duration("measure", 10*time.Second, "how long each rate is measured")
+// The size of the measurement.
+var (
+	measure = flag.Duration("measure", 3*time.Second, "how long each rate is measured, in each round")
+	rounds  = flag.Int("rounds", 5, "rounds, each of all rates one after the other")
+	levels  = flag.String("levels", "none,stored,published", "levels to measure, separated by commas")
+)
 
-// levels are measured, in this order.
-var levels = flag.String("levels", "none,stored,published", "levels to measure, separated by commas")
+// The floors, each more than the one before leaves out.
+const (
+	floorTransactions = "50 connections, each commits the rows of one request"
+	floorGroups       = "the owner store, 50 requests a commit, one connection"
+	floorSingle       = "50 connections, each commits one row of 400 bytes"
+)
 
-// TestRates measures, in one run on one server, how many transactions Postgres commits for 50 connections of one row each
-// (its own group commit), and how many requests of 50 clients the intake answers at each level, with the latencies.
-// Rates on a shared machine prove nothing by themselves, so it needs a build tag:
-// go test -tags figure ./internal/intakeload -run TestRates -v -args -measure 10s
+// rates are counts of each measure, by round.
+type rates map[string][]float64
+
+// median of a measure.
+func (r rates) median(name string) float64 {
+	sorted := slices.Sorted(slices.Values(r[name]))
+	return sorted[len(sorted)/2]
+}
+
+// ratio is the median, over the rounds, of one measure to another of the same round.
+func (r rates) ratio(name, to string) float64 {
+	of := rates{}
+	for i, n := range r[name] {
+		of[name] = append(of[name], n/r[to][i])
+	}
+	return of.median(name)
+}
+
+// TestRates measures, in one run on one server, how many requests of 50 clients the intake answers at each level, and three
+// floors: what Postgres commits for 50 connections of the rows that one stored request leaves behind, what the owner store
+// commits in groups of 50, and plain commits of one row. Rates on a shared machine prove nothing by themselves, so it needs
+// a build tag: go test -tags figure ./internal/intakeload -run TestRates -v -args -measure 3s -rounds 5
 func TestRates(t *testing.T) {
 	broker := kafkatest.StartServer(t)
 	b := newBed(t, &broker.Cluster)
 	intake := spawn(t, b.plan())
 	b.ready()
-	single := b.single(t)
-	t.Logf("Postgres, 50 connections, one row of 400 bytes a commit: %d commits in %s", single, *measure)
-	var floor int64
-	cores := during(func() { floor = b.groups(t) })
-	t.Logf("the owner store's rows of 50 requests a commit, one connection: %d requests, %.2f of that; cores: %s",
-		floor, float64(floor)/float64(single), cores)
-	for level := range strings.SplitSeq(*levels, ",") {
-		var count int64
-		var all []time.Duration
-		commits := b.commits(t)
-		cores := during(func() { count, all = b.rate(t, level) })
-		t.Logf("%s: %d requests, %.2f of the group commits, %.2f of the single ones; p50 %s, p99 %s", level, count,
-			float64(count)/float64(floor), float64(count)/float64(single), quantile(all, 50), quantile(all, 99))
-		t.Logf("%s: %d group commits, %d still to be published at the end; cores: %s", level, b.commits(t)-commits, b.pending(), cores)
-		start := time.Now()
-		b.drained()
-		t.Logf("%s: published after another %s", level, time.Since(start).Round(time.Millisecond))
+	all := rates{}
+	latency := map[string][]time.Duration{}
+	for range *rounds {
+		b.floor(t, all, floorTransactions, b.transactions)
+		b.floor(t, all, floorGroups, b.groups)
+		b.floor(t, all, floorSingle, b.single)
+		for level := range strings.SplitSeq(*levels, ",") {
+			b.level(t, all, latency, level)
+		}
 	}
-	again := b.groups(t)
-	t.Logf("group commits again: %.2f of the first time", float64(again)/float64(floor))
-	intake.stop()
+	for level := range strings.SplitSeq(*levels, ",") {
+		t.Logf("%s: %.0f a second; p50 %s, p99 %s; medians of %d rounds", level, all.median(level), quantile(latency[level], 50),
+			quantile(latency[level], 99), *rounds)
+		for _, floor := range []string{floorTransactions, floorGroups, floorSingle} {
+			t.Logf("%s: %.2f of %.0f: %s", level, all.ratio(level, floor), all.median(floor), floor)
+		}
+	}
+	intake.Stop()
+}
+
+// floor measures one of them.
+func (b *bed) floor(t *testing.T, all rates, name string, count func(*testing.T) int64) {
+	t.Helper()
+	n := count(t)
+	all[name] = append(all[name], float64(n)/measure.Seconds())
+	t.Logf("%s: %d in %s", name, n, *measure)
+}
+
+// level measures the intake at one level, and waits until what it accepted is published.
+func (b *bed) level(t *testing.T, all rates, latency map[string][]time.Duration, level string) {
+	t.Helper()
+	var count int64
+	var each []time.Duration
+	commits := b.commits(t)
+	cores := during(func() { count, each = b.rate(t, level) })
+	all[level] = append(all[level], float64(count)/measure.Seconds())
+	latency[level] = append(latency[level], each...)
+	t.Logf("%s: %d in %s, %d group commits, %d still to be published at the end; cores: %s", level, count, *measure,
+		b.commits(t)-commits, b.pending(), cores)
+	start := time.Now()
+	b.drained()
+	t.Logf("%s: published after another %s", level, time.Since(start).Round(time.Millisecond))
 }
 
 // commits is how many group commits the intake has done.
@@ -92,51 +134,4 @@ func everybody(t *testing.T, f func(worker, n int) error) (int64, []time.Duratio
 	}
 	group.Wait()
 	return int64(len(all)), all
-}
-
-// groups is the rate at which the owner store alone makes requests durable, 50 in each commit: what the intake cannot
-// exceed with 50 clients and one connection.
-func (b *bed) groups(t *testing.T) int64 {
-	t.Helper()
-	pool, err := postgres.Connect(t.Context(), postgres.Options{URL: b.url, Schema: b.ns.StateSchema(), MaxConns: 2})
-	b.must(err)
-	defer pool.Close()
-	store := ownerpg.New(pool)
-	run := time.Now().UnixNano()
-	count := int64(0)
-	for end := time.Now().Add(*measure); time.Now().Before(end); {
-		var units []owner.Commit
-		for range parallel {
-			count++
-			name := fmt.Sprintf("floor/%d/%d", run, count)
-			value := owner.Payload{SchemaVersion: 1, CodecVersion: 1, Bytes: make([]byte, 400)}
-			units = append(units, owner.Commit{
-				OwnerID: name, Create: &owner.Config{Mode: owner.EventHistory}, Inbox: owner.Inbox{ID: "request", Fingerprint: make([]byte, 32)},
-				Append: []owner.Payload{value}, Effects: []owner.Effect{{ID: name, Payload: value}},
-			})
-		}
-		if _, err := store.Commit(t.Context(), units...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return count
-}
-
-// single is the rate of plain commits of one row.
-func (b *bed) single(t *testing.T) int64 {
-	t.Helper()
-	config, err := pgxpool.ParseConfig(b.url)
-	b.must(err)
-	config.MaxConns, config.MinConns = parallel, parallel
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	b.must(err)
-	defer pool.Close()
-	_, err = pool.Exec(t.Context(), `CREATE TABLE IF NOT EXISTS public.single (id bigserial PRIMARY KEY, bytes bytea NOT NULL)`)
-	b.must(err)
-	row := make([]byte, 400)
-	count, _ := everybody(t, func(_, _ int) error {
-		_, err := pool.Exec(t.Context(), `INSERT INTO public.single (bytes) VALUES ($1)`, row)
-		return err
-	})
-	return count
 }

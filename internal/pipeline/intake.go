@@ -49,9 +49,9 @@ type IntakeOptions struct {
 	Targets []string
 	// StatusTopic receives the statuses of kept requests (R28); it exists. Empty for none.
 	StatusTopic string
-	// MaxBody, Rate, DeliveryTimeout and LeaseTTL are the server's and intake's defaults where zero.
+	// MaxBody, Rate, MaxUnpublished, DeliveryTimeout and LeaseTTL are the server's and intake's defaults where zero.
 	MaxBody                   int64
-	Rate                      int
+	Rate, MaxUnpublished      int
 	DeliveryTimeout, LeaseTTL time.Duration
 	Log                       *slog.Logger
 }
@@ -171,6 +171,7 @@ func (s *IntakeServer) parts(ctx context.Context) (intake.Options, error) {
 		Publisher: publisher, Lease: postgres.NewWriterLease(catalog, o.Applied.SourceTopicID, o.Holder), Holder: o.Holder,
 		Decisions: postgres.NewDecisions(state, config), Targets: targets, Status: status, Clock: intake.Clock{Now: time.Now, Sleep: sleep},
 		Attempt: names.name, Log: o.Log, DeliveryTimeout: o.DeliveryTimeout, LeaseTTL: o.LeaseTTL,
+		Backlog: o.MaxUnpublished,
 	}, nil
 }
 
@@ -231,8 +232,8 @@ func (s *IntakeServer) drain(ctx context.Context) (run.Task, error) {
 			return progress, wake, err
 		}
 		// While requests wait to be kept, each partition has its turn once in a while: more is published at once then, and
-		// every transaction of the drain costs them theirs.
-		if kept, _ := s.intake.Waiting(); kept > 0 {
+		// every transaction of the drain costs them theirs. But what was accepted comes first where it piles up.
+		if kept, _ := s.intake.Waiting(); kept > 0 && !outbox.Behind() {
 			return false, time.Now().Add(pause), nil
 		}
 		return true, wake, nil

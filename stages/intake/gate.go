@@ -20,6 +20,8 @@ type gate struct {
 	unsettled bool
 	// why says what closed the gate.
 	why string
+	// unpublished is how many requests were kept and not published, as counted last.
+	unpublished int
 }
 
 // enter admits one request, which then leaves; false while the gate is closed.
@@ -85,6 +87,20 @@ func (g *gate) settle(all bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.unsettled = !all
+}
+
+// counted notes how many kept requests are not published.
+func (g *gate) counted(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unpublished = n
+}
+
+// backlog is how many kept requests are not published, as counted last.
+func (g *gate) backlog() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.unpublished
 }
 
 // state is what shows of the gate.

@@ -29,6 +29,8 @@ const (
 	DefaultQueue = 1000
 	// DefaultBatch bounds one group commit, in requests.
 	DefaultBatch = 200
+	// DefaultBacklog bounds the requests that were kept and are not published.
+	DefaultBacklog = 100_000
 	// DefaultPatience is how long a commit without an answer is tried again, and its senders wait.
 	DefaultPatience = 20 * time.Second
 )
@@ -64,7 +66,10 @@ type Options struct {
 	LeaseTTL time.Duration
 	// Queue and Batch bound what waits and one group.
 	Queue, Batch int
-	Patience     time.Duration
+	// Backlog bounds what was kept and is not published: as many requests are accepted ahead of a source topic that does
+	// not keep up, or is away, and those that are accepted within a second more. Then the others are told to come again.
+	Backlog  int
+	Patience time.Duration
 }
 
 // Target is a topic for decisions.
@@ -106,6 +111,9 @@ func New(options Options) (*Intake, error) {
 	}
 	if o.Batch <= 0 {
 		o.Batch = DefaultBatch
+	}
+	if o.Backlog <= 0 {
+		o.Backlog = DefaultBacklog
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -177,12 +185,24 @@ func (i *Intake) Ready() (bool, string) {
 		return false, why
 	case !i.trusted():
 		return false, "the writer lease could not be renewed"
+	case i.full():
+		return false, i.fullDetail()
 	}
 	return true, ""
 }
 
+// full reports whether as many kept requests wait to be published as may.
+func (i *Intake) full() bool { return i.gate.backlog() >= i.options.Backlog }
+
+func (i *Intake) fullDetail() string {
+	return fmt.Sprintf("%d kept requests wait to be published", i.gate.backlog())
+}
+
 // Waiting is how many requests wait to be kept and to be published.
 func (i *Intake) Waiting() (kept, direct int) { return i.commits.length(), i.directs.length() }
+
+// Unpublished is how many requests were kept and are not published, as counted within the last second, at most the bound.
+func (i *Intake) Unpublished() int { return i.gate.backlog() }
 
 // Done are the counts since the start.
 func (i *Intake) Done() *Counts { return &i.counts }

@@ -24,6 +24,8 @@ const (
 	standbyEvery = 500 * time.Millisecond
 	// courtesy is how long a holder that was asked to stop leaves the lease alone, so that whoever asked can take it.
 	courtesy = 3 * time.Second
+	// countEvery is how often the holder counts what it has not published yet.
+	countEvery = time.Second
 )
 
 // keeper holds the writer lease: it opens the gate while it has it, closes it and drains when it is asked to stop, and
@@ -34,6 +36,8 @@ type keeper struct {
 	// held says that the lease is this process's; asked, that somebody wants it back.
 	held, asked bool
 	until       time.Time
+	// counted is when it was counted last what is not published.
+	counted time.Time
 	// notBefore is when it may be asked for again.
 	notBefore time.Time
 
@@ -50,6 +54,9 @@ func (k *keeper) Step(ctx context.Context) (progress bool, wake time.Time, err e
 	}
 	if err := k.renew(ctx, now); err != nil {
 		return false, now.Add(standbyEvery), k.failed(err)
+	}
+	if err := k.count(ctx, now); err != nil {
+		return false, time.Time{}, err
 	}
 	if !k.asked {
 		if k.asked, err = k.options.Lease.StopRequested(ctx); err != nil {
@@ -102,6 +109,20 @@ func (k *keeper) renew(ctx context.Context, now time.Time) error {
 	}
 	k.until = now.Add(k.options.LeaseTTL)
 	k.gate.held(k.options.Lease.Term(), k.until, !k.asked)
+	return nil
+}
+
+// count finds out how many kept requests are not published, whichever process kept them.
+func (k *keeper) count(ctx context.Context, now time.Time) error {
+	if now.Sub(k.counted) < countEvery {
+		return nil
+	}
+	n, err := k.options.Store.CountPending(ctx, PublishPrefix(k.options.Config.Namespace().Name), k.options.Backlog)
+	if err != nil {
+		return fmt.Errorf("count what is not published: %w", err)
+	}
+	k.gate.counted(n)
+	k.counted = now
 	return nil
 }
 

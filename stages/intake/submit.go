@@ -92,8 +92,12 @@ func (i *Intake) Submit(ctx context.Context, author string, b Body) Reply {
 // perform does it, inside the gate.
 func (i *Intake) perform(ctx context.Context, author string, b Body, c durability.Case) Reply {
 	record := NewRecord(b.Transaction, i.options.Config.Namespace().Spec.Source.Partitions)
-	problem, word, detail := i.check(b, record)
 	keep := durability.Provide(c.Marker, c.Offered) != durability.None
+	if keep && i.full() {
+		c.Problems = durability.Unavailable
+		return i.reply(c, ErrorUnavailable, i.fullDetail())
+	}
+	problem, word, detail := i.check(b, record)
 	event := Event{
 		At: i.options.Clock.Now().UTC(), RequestID: b.RequestID, Author: author, DeliverTo: b.DeliverTo,
 		Level: durability.Provide(c.Marker, c.Offered), Transaction: b.Transaction, Attempt: i.options.Attempt(),
@@ -121,9 +125,9 @@ func (i *Intake) check(b Body, record Record) (problem durability.Problem, word,
 	if !b.Validate {
 		return 0, "", ""
 	}
-	_, reason := i.options.Config.Decode(ledger.Record{Partition: record.Partition, Key: record.Key, Value: record.Value})
-	if reason != ledger.ReasonNone {
-		return durability.Invalid, string(reason), "the worker would reject this transaction"
+	source := ledger.Record{Partition: record.Partition, Key: record.Key, Value: record.Value}
+	if _, reason := i.options.Config.Decode(source); reason != ledger.ReasonNone {
+		return durability.Invalid, string(reason), "the worker would reject this transaction: " + i.options.Config.Fault(source, reason)
 	}
 	return 0, "", ""
 }

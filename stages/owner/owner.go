@@ -163,6 +163,8 @@ type Store interface {
 	// Pending returns up to limit effects without a receipt whose ID begins with prefix, oldest acceptance first, found by
 	// index and without loading owners.
 	Pending(ctx context.Context, prefix string, limit int) ([]Pending, error)
+	// CountPending counts what Pending would return, without reading payloads.
+	CountPending(ctx context.Context, prefix string, limit int) (int, error)
 	// PendingLatest returns up to limit values of owners whose ID begins with prefix that were not published since they were
 	// replaced last, in the order in which they became pending. There is at most one for each owner.
 	PendingLatest(ctx context.Context, prefix string, limit int) ([]LatestDurableProjection, error)

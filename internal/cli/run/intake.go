@@ -18,6 +18,7 @@ import (
 	"amends.dev/amends/internal/machine"
 	"amends.dev/amends/internal/pipeline"
 	"amends.dev/amends/stages/durability"
+	"amends.dev/amends/stages/intake"
 	"amends.dev/amends/stages/intake/server"
 )
 
@@ -29,7 +30,7 @@ type intakeOptions struct {
 	zones, targets                     []string
 	tokens, certificate, key, clientCA string
 	maxBody                            int64
-	rate                               int
+	rate, maxUnpublished               int
 	logFormat, logLevel                string
 }
 
@@ -64,6 +65,8 @@ func newIntake(a *app.App) *cobra.Command {
 	f.StringVar(&o.clientCA, "client-ca", "", "file of the certificates that sign clients': their subjects are authors [AMENDS_INTAKE_CLIENT_CA]")
 	f.Int64Var(&o.maxBody, "max-body", server.DefaultMaxBody, "largest body, in bytes")
 	f.IntVar(&o.rate, "rate", 0, "submissions of one author in a second; 0 is unlimited")
+	f.IntVar(&o.maxUnpublished, "max-unpublished", intake.DefaultBacklog,
+		"kept requests that may wait to be published; further ones are told to come again")
 	f.StringVar(&o.logFormat, "log-format", "text", "log format: text or json")
 	f.StringVar(&o.logLevel, "log-level", "info", "least level logged: debug, info, warn or error")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -98,7 +101,7 @@ func (o *intakeOptions) fill(cmd *cobra.Command) {
 func (o *intakeOptions) settings() (pipeline.IntakeOptions, error) {
 	p := pipeline.IntakeOptions{
 		Listen: o.listen, Offered: durability.Level(o.offered), Targets: o.targets, StatusTopic: o.status,
-		MaxBody: o.maxBody, Rate: o.rate, Zones: map[durability.Level][]string{},
+		MaxBody: o.maxBody, Rate: o.rate, MaxUnpublished: o.maxUnpublished, Zones: map[durability.Level][]string{},
 	}
 	if !p.Offered.Recognised() {
 		return p, fmt.Errorf("--durability %s: want none, stored or published", o.offered)
@@ -108,6 +111,9 @@ func (o *intakeOptions) settings() (pipeline.IntakeOptions, error) {
 	}
 	if o.rate < 0 {
 		return p, errors.New("--rate " + strconv.Itoa(o.rate) + ": want 0 or more")
+	}
+	if o.maxUnpublished < 1 {
+		return p, fmt.Errorf("--max-unpublished %d: want 1 or more", o.maxUnpublished)
 	}
 	for _, zone := range o.zones {
 		level, name, found := strings.Cut(zone, "=")

@@ -90,6 +90,8 @@ func (s *server) showMetrics(w http.ResponseWriter, _ *http.Request) {
 	one("amends_intake_statuses_total", "counter", "Statuses sent to the status topic.", done.Statuses.Load())
 	head("amends_intake_waiting", "gauge", "Requests that wait for the next group.")
 	fmt.Fprintf(&b, "amends_intake_waiting{for=\"commit\"} %d\namends_intake_waiting{for=\"publication\"} %d\n", kept, direct)
+	one("amends_intake_unpublished", "gauge", "Kept requests that are not published yet, at most the bound of --max-unpublished.",
+		int64(s.options.Intake.Unpublished()))
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	if _, err := w.Write([]byte(b.String())); err != nil {
 		s.options.Log.Debug("write metrics", "error", err)

@@ -50,3 +50,33 @@ func TestOverload(t *testing.T) {
 		t.Errorf("%d commits for one request and %d that waited, want 2", commits, fits)
 	}
 }
+
+// TestBacklog: while as many kept requests as may wait to be published, those that ask to be kept are told to come again,
+// and nothing of them is kept; the others go on. Once they are published, they are taken.
+func TestBacklog(t *testing.T) {
+	const bound = 4
+	s := newSite(t, func(_ *Options, o *intake.Options) { o.Backlog = bound })
+	s.world.Held.Store(true)
+	for n := range bound {
+		if a := s.post(submission(fmt.Sprint("b", n), asking("stored", true))); a.status != 200 {
+			t.Fatalf("request %d: %d %s", n, a.status, a.text)
+		}
+	}
+	intaketest.Eventually(t, "the backlog to be counted", func() bool { return s.intake.Unpublished() == bound })
+	if ready, why := s.intake.Ready(); ready || why != "4 kept requests wait to be published" {
+		t.Errorf("ready %t: %q", ready, why)
+	}
+	a := s.post(submission("late", asking("published", true)))
+	if a.status != 503 || a.header.Get("Retry-After") == "" || a.field() != `{"applied":"none","requested":"published"}` ||
+		s.world.Store.Count(t, intake.LocalAuthor, "late") != 0 {
+		t.Errorf("%d %v %s", a.status, a.header, a.text)
+	}
+	if a := s.post(submission("direct", "")); a.status != 200 {
+		t.Errorf("a request that is not kept: %d %s", a.status, a.text)
+	}
+	s.world.Held.Store(false)
+	intaketest.Eventually(t, "the backlog to be published", func() bool { return s.intake.Unpublished() == 0 })
+	if a := s.post(submission("late", asking("published", true))); a.status != 202 {
+		t.Errorf("%d %s", a.status, a.text)
+	}
+}

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"amends.dev/amends/stages/owner"
@@ -14,6 +15,8 @@ type partition struct {
 	sent int64
 	// window are pending effects as they were read, in order.
 	window []owner.Pending
+	// more says that the last reading ended at its bound: there is more behind it.
+	more bool
 	// owed are acknowledged effects whose receipts are not surely recorded.
 	owed []acknowledged
 	// handed counts how often a pending effect was handed out for publication.
@@ -61,9 +64,16 @@ func (o *Outbox) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.window = pending
+		p.window, p.more = pending, len(pending) >= o.options.Window
 	}
 	return nil
+}
+
+// Behind reports whether more is pending than was read at once, of some source partition: publication falls behind.
+func (o *Outbox) Behind() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.partitions, func(p *partition) bool { return p.more && p.stopped == "" })
 }
 
 // readAll reads what is pending of all source partitions. It reports whether that was all there was.
@@ -73,6 +83,9 @@ func (o *Outbox) readAll(ctx context.Context) (complete bool, err error) {
 		return false, err
 	}
 	complete = len(pending) < o.options.Window
+	for _, p := range o.partitions {
+		p.more = !complete
+	}
 	for _, effect := range pending {
 		ours := false
 		for i, prefix := range o.options.Prefixes {

@@ -165,6 +165,19 @@ func (s *Store) Pending(ctx context.Context, prefix string, limit int) (list []o
 	return list, err
 }
 
+// CountPending implements owner.Store.
+func (s *Store) CountPending(ctx context.Context, prefix string, limit int) (n int, err error) {
+	err = s.transaction(ctx, func() []*owner.Changes {
+		for _, r := range s.pending {
+			if n < limit && strings.HasPrefix(r.effectID, prefix) {
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
 // PendingLatest implements owner.Store.
 func (s *Store) PendingLatest(ctx context.Context, prefix string, limit int) (list []owner.LatestDurableProjection, err error) {
 	var broken error

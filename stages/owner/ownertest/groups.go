@@ -149,6 +149,9 @@ func pending(t *testing.T, s *Subject) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if n, err := b.store.CountPending(t.Context(), prefix, limit); err != nil || n != len(list) {
+			t.Errorf("prefix %q, limit %d: %d counted of %d, %v", prefix, limit, n, len(list), err)
+		}
 		for _, p := range list {
 			ids = append(ids, p.ID)
 			if string(p.Payload.Bytes) != "publish" && prefix == b.name("publish/") || p.Payload.SchemaVersion != 7 {

@@ -29,6 +29,8 @@ var (
 	imageReceiptsSQL string
 	//go:embed sql/pending.sql
 	pendingSQL string
+	//go:embed sql/count_pending.sql
+	countPendingSQL string
 	//go:embed sql/pending_latest.sql
 	pendingLatestSQL string
 	//go:embed sql/latest_published.sql
@@ -37,9 +39,28 @@ var (
 
 // The same where the prefix names the kind, and where it names the lane, each an index.
 var (
-	pendingOfKindSQL = strings.Replace(pendingSQL, `WHERE starts_with`, `WHERE kind = $3 AND starts_with`, 1)
-	pendingOfLaneSQL = strings.Replace(pendingSQL, `WHERE starts_with`, `WHERE lane = $3 AND starts_with`, 1)
+	pendingOfKindSQL, countOfKindSQL = whereAlso(`kind = $3`)
+	pendingOfLaneSQL, countOfLaneSQL = whereAlso(`lane = $3`)
 )
+
+// whereAlso are the queries of pending effects with one more condition.
+func whereAlso(condition string) (pending, count string) {
+	const where = `WHERE starts_with`
+	narrower := `WHERE ` + condition + ` AND starts_with`
+	return strings.Replace(pendingSQL, where, narrower, 1), strings.Replace(countPendingSQL, where, narrower, 1)
+}
+
+// byPrefix chooses among the queries for any prefix, one that names the kind, and one that names the lane, with the
+// arguments.
+func byPrefix(prefix string, limit int, anySQL, kindSQL, laneSQL string) (sql string, args []any) {
+	switch parts := strings.SplitN(prefix, "/", 4); {
+	case len(parts) == 4:
+		return laneSQL, []any{prefix, limit, strings.Join(parts[:3], "/")}
+	case len(parts) > 1:
+		return kindSQL, []any{prefix, limit, parts[0]}
+	}
+	return anySQL, []any{prefix, limit}
+}
 
 // snapshotSQL begins to read everything as of one moment.
 const snapshotSQL = `begin isolation level repeatable read read only`
@@ -129,13 +150,7 @@ func (s *Store) Pending(ctx context.Context, prefix string, limit int) ([]owner.
 	if !storableText(prefix) {
 		return nil, nil
 	}
-	sql, args := pendingSQL, []any{prefix, limit}
-	switch parts := strings.SplitN(prefix, "/", 4); {
-	case len(parts) == 4:
-		sql, args = pendingOfLaneSQL, append(args, strings.Join(parts[:3], "/"))
-	case len(parts) > 1:
-		sql, args = pendingOfKindSQL, append(args, parts[0])
-	}
+	sql, args := byPrefix(prefix, limit, pendingSQL, pendingOfKindSQL, pendingOfLaneSQL)
 	var list []owner.Pending
 	err := s.read(ctx, func(r pgx.Rows) error {
 		pending, err := scanPending(r)
@@ -146,6 +161,18 @@ func (s *Store) Pending(ctx context.Context, prefix string, limit int) ([]owner.
 		return nil, fmt.Errorf("read pending effects: %w", postgres.ClassifyFault(err))
 	}
 	return list, nil
+}
+
+// CountPending implements owner.Store.
+func (s *Store) CountPending(ctx context.Context, prefix string, limit int) (n int, err error) {
+	if !storableText(prefix) {
+		return 0, nil
+	}
+	sql, args := byPrefix(prefix, limit, countPendingSQL, countOfKindSQL, countOfLaneSQL)
+	if err := s.read(ctx, func(r pgx.Rows) error { return r.Scan(&n) }, sql, args...); err != nil {
+		return 0, fmt.Errorf("count pending effects: %w", postgres.ClassifyFault(err))
+	}
+	return n, nil
 }
 
 // read calls row for every row of a query, in one round trip.

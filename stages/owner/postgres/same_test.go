@@ -103,6 +103,10 @@ func answers(t *testing.T, store owner.Store, request func(owner.Store) (any, er
 	if err != nil {
 		t.Fatal(err)
 	}
+	counted, err := store.CountPending(t.Context(), prefix, 7)
+	if err != nil || counted != len(pending) {
+		t.Fatalf("%d counted of %d pending: %v", counted, len(pending), err)
+	}
 	all = append(all, pending)
 	latest, err := store.PendingLatest(t.Context(), "o/", 3)
 	if err != nil {
