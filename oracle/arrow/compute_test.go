@@ -20,6 +20,13 @@ import (
 // synthesize writes a synthetic history and opens it.
 func synthesize(t *testing.T, c synthetic.Config) (*synthetic.History, vectorized.Source) {
 	t.Helper()
+	h, s := synthesized(t, c)
+	return h, s.Typed()
+}
+
+// synthesized writes a synthetic history as a set.
+func synthesized(t *testing.T, c synthetic.Config) (*synthetic.History, *snapshot.Snapshot) {
+	t.Helper()
 	h, err := synthetic.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +39,7 @@ func synthesize(t *testing.T, c synthetic.Config) (*synthetic.History, vectorize
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h, s.Typed()
+	return h, s
 }
 
 // TestB110Parallelism computes one history with 1, 2 and 8 workers, in one round and in many, and from one hot

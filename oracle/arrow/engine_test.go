@@ -47,7 +47,9 @@ func TestManyBatches(t *testing.T) {
 			records = append(records, r)
 		}
 	}
-	e := arrow.Engine{}
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	e := arrow.Engine{Memory: mem}
 	oracletest.Equal(t, "repeated", oracletest.Compute(t, e, h.Namespace, records), oracletest.Compute(t, e, h.Namespace, records[:1]))
 }
 
@@ -55,7 +57,9 @@ func TestManyBatches(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	h := oracletest.All(t)[0]
 	broken := errors.New("broken")
-	for _, e := range []engine.Engine{arrow.Engine{}, reference.Engine{}} {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	for _, e := range []engine.Engine{arrow.Engine{Memory: mem}, reference.Engine{}} {
 		history := func(context.Context) iter.Seq2[engine.Record, error] {
 			return func(yield func(engine.Record, error) bool) {
 				if yield(h.Records[0], nil) {
@@ -75,4 +79,8 @@ func TestReadErrors(t *testing.T) {
 }
 
 // TestPitfalls runs B046, B048, B050, B068, B069, B071, B081, B083, B085, B087, B088, B089 and B100 through the engine.
-func TestPitfalls(t *testing.T) { oracletest.RunPitfalls(t, arrow.Engine{}) }
+func TestPitfalls(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	oracletest.RunPitfalls(t, arrow.Engine{Memory: mem})
+}
