@@ -67,12 +67,14 @@ type Decoder struct {
 	origin   int64
 	keys     map[string]map[string]int32
 	routes   []route
+	index    index // of routes
 }
 
 // route is where the records of one stock key belong.
 type route struct {
 	brokerKey []byte
 	partition int32
+	itemEnd   int32 // of the item in the broker key, with its quotes
 }
 
 // maxTxnIDBytes bounds a transaction ID (design section 3).
@@ -94,8 +96,9 @@ func New(ns *manifests.Namespace) *Decoder {
 		}
 		locations[k.Location] = int32(i)
 		brokerKey := BrokerKey(k.Item, k.Location)
-		d.routes[i] = route{brokerKey, Partition(brokerKey, ns.Spec.Source.Partitions)}
+		d.routes[i] = route{brokerKey, Partition(brokerKey, ns.Spec.Source.Partitions), int32(len(appendQuoted([]byte("["), k.Item)))}
 	}
+	d.index = newIndex(d.routes)
 	return d
 }
 
@@ -114,6 +117,14 @@ func (d *Decoder) Decode(partition int32, key, value []byte) (Transaction, Reaso
 	if int64(len(value)) > d.maxBytes {
 		return Transaction{}, OversizedRecord
 	}
+	if tx, ok := d.usual(key, value); ok && d.place(&tx, partition, key) == Accepted {
+		return tx, Accepted
+	}
+	return d.scanned(partition, key, value)
+}
+
+// scanned judges a record of any layout.
+func (d *Decoder) scanned(partition int32, key, value []byte) (Transaction, Reason) {
 	f, ok := collect(value)
 	if !ok {
 		return Transaction{}, InvalidJSON
@@ -125,16 +136,24 @@ func (d *Decoder) Decode(partition int32, key, value []byte) (Transaction, Reaso
 	if reason != Accepted {
 		return Transaction{}, reason
 	}
-	at := d.routes[tx.Key]
-	switch {
-	case tx.ValidTime < d.origin:
-		return Transaction{}, BeforeLedgerOrigin
-	case !bytes.Equal(key, at.brokerKey):
-		return Transaction{}, KeyMismatch
-	case partition != at.partition:
-		return Transaction{}, MisroutedPartition
+	if reason := d.place(&tx, partition, key); reason != Accepted {
+		return Transaction{}, reason
 	}
 	return tx, Accepted
+}
+
+// place judges where a transaction is: in time, and on the broker.
+func (d *Decoder) place(tx *Transaction, partition int32, key []byte) Reason {
+	at := &d.routes[tx.Key]
+	switch {
+	case tx.ValidTime < d.origin:
+		return BeforeLedgerOrigin
+	case !bytes.Equal(key, at.brokerKey):
+		return KeyMismatch
+	case partition != at.partition:
+		return MisroutedPartition
+	}
+	return Accepted
 }
 
 // members judges the values of a record whose shape is right, from invalid_txn_id to unknown_stock_key.

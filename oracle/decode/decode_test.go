@@ -159,23 +159,3 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkDecode decodes a record of common size.
-func BenchmarkDecode(b *testing.B) {
-	ns, err := manifests.New("bench", manifests.Spec{
-		Source:    manifests.Source{Topic: "in", Partitions: 1},
-		Output:    manifests.Output{Topic: "out", Partitions: 1},
-		StockKeys: []manifests.StockKey{{Item: "widget", Location: "berlin"}},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	d := decode.New(ns)
-	key, value := []byte(`["widget","berlin"]`), []byte(oracletest.HostileValues()[0])
-	b.SetBytes(int64(len(value)))
-	for b.Loop() {
-		if _, reason := d.Decode(0, key, value); reason != decode.Accepted {
-			b.Fatal(reason)
-		}
-	}
-}
