@@ -17,14 +17,14 @@ import (
 	"amends.dev/amends/stages/postgres"
 )
 
-// What a stored request leaves behind, each row by one statement.
-const (
-	floorOwnerSQL   = `INSERT INTO owner (owner_no, owner_id, mode, position, fence) VALUES ($1, $2, $3, $4, $5)`
-	floorEventSQL   = `INSERT INTO owner_event (owner_no, position, schema_version, codec_version, bytes) VALUES ($1, 1, 1, 1, $2)`
-	floorInboxSQL   = `INSERT INTO owner_inbox (owner_no, inbox_id, fingerprint, digest, committed_through, seq) VALUES ($1, $2, $3, $4, 1, $5)`
-	floorEffectSQL  = `INSERT INTO owner_effect (owner_no, effect_id, accepted_at, schema_version, codec_version, bytes, seq) VALUES ($1, $2, 1, 1, 2, $3, $4)`
-	floorPendingSQL = `INSERT INTO owner_pending (owner_no, effect_id, seq) VALUES ($1, $2, $3)`
-)
+// floorSQL writes the rows that one stored request leaves behind. One statement commits a fifth more often than five in one
+// round trip.
+const floorSQL = `WITH
+	o AS (INSERT INTO owner (owner_no, owner_id, mode, position, fence) VALUES ($1, $2, $3, 1, $4)),
+	e AS (INSERT INTO owner_event (owner_no, position, schema_version, codec_version, bytes) VALUES ($1, 1, 1, 1, $5)),
+	i AS (INSERT INTO owner_inbox (owner_no, inbox_id, fingerprint, digest, committed_through, seq) VALUES ($1, $6, $7, $8, 1, $9)),
+	f AS (INSERT INTO owner_effect (owner_no, effect_id, accepted_at, schema_version, codec_version, bytes, seq) VALUES ($1, $10, 1, 1, 2, $11, $12))
+	INSERT INTO owner_pending (owner_no, effect_id, seq) VALUES ($1, $10, $12)`
 
 // left are the rows that one stored request left behind.
 type left struct {
@@ -56,8 +56,8 @@ func another(id string, n int64) string {
 }
 
 // transactions is the rate at which Postgres makes requests durable for parallel connections, each of which commits the
-// rows of one request in a transaction of its own: prepared inserts and their commit in one round trip. The flush of the
-// WAL that commits of several sessions share is what Postgres calls group commit.
+// rows of one request in a transaction of its own: one prepared statement, one round trip. The flush of the WAL that commits
+// of several sessions share is what Postgres calls group commit.
 func (b *bed) transactions(t *testing.T) int64 {
 	t.Helper()
 	rows := b.left(t)
@@ -76,14 +76,9 @@ func (b *bed) transactions(t *testing.T) int64 {
 	}
 	count, _ := everybody(t, func(worker, _ int) error {
 		number := numbers.Add(3) - 2
-		ownerID, effectID := another(rows.ownerID, number), another(rows.effectID, number)
-		batch := &pgx.Batch{}
-		batch.Queue(floorOwnerSQL, number, ownerID, rows.mode, 1, rows.fence)
-		batch.Queue(floorEventSQL, number, rows.event)
-		batch.Queue(floorInboxSQL, number, rows.inboxID, rows.fingerprint, rows.digest, number+1)
-		batch.Queue(floorEffectSQL, number, effectID, rows.effect, number+2)
-		batch.Queue(floorPendingSQL, number, effectID, number+2)
-		return conns[worker].SendBatch(t.Context(), batch).Close() // without a BEGIN: one transaction, committed at its end
+		_, err := conns[worker].Exec(t.Context(), floorSQL, number, another(rows.ownerID, number), rows.mode, rows.fence, rows.event,
+			rows.inboxID, rows.fingerprint, rows.digest, number+1, another(rows.effectID, number), rows.effect, number+2)
+		return err
 	})
 	return count
 }

@@ -223,23 +223,18 @@ func (s *IntakeServer) drain(ctx context.Context) (run.Task, error) {
 	if err != nil {
 		return run.Task{}, err
 	}
-	pause := drainPause / time.Duration(s.options.Applied.Namespace.Spec.Source.Partitions)
-	step := func(ctx context.Context) (bool, time.Time, error) {
-		progress, wake, err := r.StepAlone(ctx, func(e *relay.PartitionError) {
-			log.Warn("publication failed", "partition", e.Partition, "error", e.Err)
-		})
-		if !progress || err != nil {
-			return progress, wake, err
-		}
-		// While requests wait to be kept, each partition has its turn once in a while: more is published at once then, and
-		// every transaction of the drain costs them theirs. But what was accepted comes first where it piles up.
-		if kept, _ := s.intake.Waiting(); kept > 0 && !outbox.Behind() {
-			return false, time.Now().Add(pause), nil
-		}
-		return true, wake, nil
+	turns := turns{
+		step: func(ctx context.Context) (bool, time.Time, error) {
+			return r.StepAlone(ctx, func(e *relay.PartitionError) {
+				log.Warn("publication failed", "partition", e.Partition, "error", e.Err)
+			})
+		},
+		busy:   func() bool { kept, _ := s.intake.Waiting(); return kept > 0 },
+		behind: outbox.Behind,
+		pause:  drainPause / time.Duration(s.options.Applied.Namespace.Spec.Source.Partitions),
 	}
 	return run.Task{
-		Stage: IntakePublish, Step: step, Status: func() []run.Status { return publications(r.Status(), outbox.StopDetail) },
+		Stage: IntakePublish, Step: turns.take, Status: func() []run.Status { return publications(r.Status(), outbox.StopDetail) },
 		Covers: func(int32) bool { return true },
 		Resume: func(partition int32) {
 			outbox.Resume(partition)
@@ -254,7 +249,7 @@ const (
 	// drainIdle and drainStandby are its pauses where nothing is pending, and without the lease.
 	drainIdle    = 20 * time.Millisecond
 	drainStandby = 100 * time.Millisecond
-	// drainPause is what its pauses of one round through all partitions add up to under load.
+	// drainPause is what its pauses of one round through all partitions add up to while requests wait.
 	drainPause = 500 * time.Millisecond
 )
 

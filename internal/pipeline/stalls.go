@@ -19,12 +19,21 @@ type stalls struct {
 	process string
 	// recorded says that there may be rows of this process.
 	recorded bool
-	log      *slog.Logger
+	// began says since when there are the stalls of which their stages do not say it: a stop is a state of theirs.
+	began map[postgres.ResumeTarget]beginning
+	log   *slog.Logger
+}
+
+// beginning is when a stall was first seen.
+type beginning struct {
+	reason string
+	at     time.Time
 }
 
 // record makes the recorded stalls those of a status.
 func (s *stalls) record(ctx context.Context, status []run.Status) {
 	now := standing(status)
+	s.date(now, time.Now())
 	if len(now) == 0 && !s.recorded {
 		return
 	}
@@ -34,6 +43,23 @@ func (s *stalls) record(ctx context.Context, status []run.Status) {
 		return
 	}
 	s.recorded = len(now) > 0
+}
+
+// date gives the stalls that have none the time at which they were first seen; another reason is another stall.
+func (s *stalls) date(now []postgres.Stall, at time.Time) {
+	began := map[postgres.ResumeTarget]beginning{}
+	for i := range now {
+		if !now[i].Since.IsZero() {
+			continue
+		}
+		target := postgres.ResumeTarget{Stage: now[i].Stage, Partition: now[i].Partition}
+		first := s.began[target]
+		if first.reason != now[i].Reason || first.at.IsZero() {
+			first = beginning{reason: now[i].Reason, at: at}
+		}
+		began[target], now[i].Since = first, first.at
+	}
+	s.began = began
 }
 
 // end removes what is recorded: a process that is gone stands nowhere.

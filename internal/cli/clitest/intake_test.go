@@ -234,7 +234,7 @@ func TestR36ResumeOfAPublication(t *testing.T) {
 	w.must("submit", "-n", "shop", "--url", url, "--records", "a.jsonl", "--durability", "stored")
 	const stalled = `SELECT count(*) FROM amends_shop.stall WHERE stage = 'intake-publish' AND next_try IS NULL`
 	w.becomes(1, stalled)
-	w.answers(0, `(?m)^intake-publish +\d .* stopped.*outbox_damaged.* codec version 99|"stage": "intake-publish"`, "status")
+	w.answers(0, `(?m)^intake-publish +\d .* stopped.* since 20\d\d-.*outbox_damaged.* codec version 99|"stage": "intake-publish"`, "status")
 	partition := fmt.Sprint(w.number(`SELECT min(partition) FROM amends_shop.stall WHERE stage = 'intake-publish'`))
 	w.fails(5, `^intake-publish partition `+partition+` stays stopped: .*codec version 99.*the cause stands`, "resume", "--stage", "intake-publish", "--partition", partition)
 	w.sql(`DROP TRIGGER later ON amends_shop.owner_effect`)
