@@ -57,6 +57,9 @@ func Run(ctx context.Context, options Options, done func(Outcome)) ([]Outcome, e
 	if err != nil {
 		return nil, err
 	}
+	if err := p.welcome(ctx); err != nil {
+		return nil, err
+	}
 	for _, level := range slices.Concat([]string{"none"}, levels, options.Levels) {
 		if !slices.Contains(p.levels, level) {
 			p.levels = append(p.levels, level)
@@ -80,6 +83,20 @@ func Run(ctx context.Context, options Options, done func(Outcome)) ([]Outcome, e
 		}
 	}
 	return outcomes, nil
+}
+
+// welcome asks for what nobody can perform. A server which says that there is no such place, or that this sender may not,
+// would fail every check for a reason that is none of the contract's.
+func (p *probe) welcome(ctx context.Context) error {
+	a, err := p.submit(ctx, p.id(), &marker{Level: p.unknown, MustHave: true})
+	if err != nil {
+		return err
+	}
+	switch a.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return fmt.Errorf("%s takes no requests of this sender for namespace %s: %s", p.URL, p.Namespace, a)
+	}
+	return nil
 }
 
 // notMade gives the reason.

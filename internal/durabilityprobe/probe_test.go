@@ -322,6 +322,21 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestNoPlaceForRequests: a server that is not for this namespace or this sender is no breach of the contract.
+func TestNoPlaceForRequests(t *testing.T) {
+	for _, status := range []int{401, 403, 404, 405} {
+		ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(`{"error":"unknown_namespace"}`)) // a client that is gone
+		}))
+		out, err := Run(t.Context(), Options{URL: ts.URL, Namespace: "shop", HTTP: http.DefaultClient, Run: "x"}, nil)
+		if len(out) > 0 || err == nil || !strings.Contains(err.Error(), "namespace shop") || !strings.Contains(err.Error(), "unknown_namespace") {
+			t.Errorf("%d: %v, %v", status, out, err)
+		}
+		ts.Close()
+	}
+}
+
 // TestReadmeListsTheChecks holds the page for other implementations to the checks.
 func TestReadmeListsTheChecks(t *testing.T) {
 	page, err := os.ReadFile("../../conformance/durability/README.md")

@@ -85,7 +85,7 @@ func (d *DB) resolve(ctx context.Context, name string) (string, error) {
 		`SELECT name FROM `+table(catalogSchema, "namespace")+` ORDER BY name LIMIT 20`))
 	switch {
 	case absent(err) || err == nil && len(names) == 0:
-		return "", fmt.Errorf("%w: this database has none", verify.ErrNotApplied)
+		return "", fmt.Errorf("this database has no namespace: %w", verify.ErrNotApplied)
 	case err != nil:
 		return "", err
 	case len(names) > 1:
@@ -103,7 +103,7 @@ func identityOf(ctx context.Context, q querier, name string) (verify.Identity, e
 	err := q.QueryRow(ctx, sql, name).Scan(&i.Digest, &i.BusinessDigest, &i.SourceTopicID, &i.OutputTopicID,
 		&i.StateSchema, &i.ViewSchema, &i.BuiltBy, &i.Unfinished, &i.ExperimentOf)
 	if absent(err) || errors.Is(err, pgx.ErrNoRows) {
-		return i, fmt.Errorf("%w: %s", verify.ErrNotApplied, name)
+		return i, fmt.Errorf("namespace %s: %w", name, verify.ErrNotApplied)
 	}
 	if err != nil {
 		return i, fmt.Errorf("read namespace %s: %w", name, err)

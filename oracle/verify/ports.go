@@ -19,7 +19,7 @@ import (
 
 var (
 	// ErrNotApplied is wrapped where the named namespace, or any, is not in the catalog.
-	ErrNotApplied = errors.New("namespace is not applied")
+	ErrNotApplied = errors.New("not applied")
 	// ErrAmbiguousName is wrapped where no name was given and more than one namespace is applied.
 	ErrAmbiguousName = errors.New("more than one namespace is applied")
 	// ErrDenied is wrapped where the database role lacks a right.

@@ -29,7 +29,7 @@ var (
 
 var (
 	// ErrNotApplied is wrapped where the catalog has no namespace of the name asked for.
-	ErrNotApplied = errors.New("namespace is not applied")
+	ErrNotApplied = errors.New("not applied")
 	// ErrAlreadyApplied is wrapped where another apply recorded the namespace, or one that uses the same output topic or
 	// schema, first (R04).
 	ErrAlreadyApplied = errors.New("already recorded")

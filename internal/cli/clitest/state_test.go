@@ -10,11 +10,11 @@ func TestNotApplied(t *testing.T) {
 	t.Parallel()
 	w := emptyWorld(t)
 	for _, args := range serverVerbs[2:] {
-		w.fails(1, `no namespace|is not applied.*; begin with amendsctl apply$`, args...)
+		w.fails(1, `no namespace.*(; begin| or begin) with amendsctl apply$`, args...)
 	}
 	w.must("apply", "--yes", "shop.yaml")
 	for _, args := range serverVerbs[2:] {
-		w.fails(1, `nosuch.*is not applied|is not applied: nosuch`, append(slices.Clone(args), "-n", "nosuch")...)
+		w.fails(1, `namespace nosuch: not applied; .*amendsctl get namespaces, or begin with amendsctl apply$`, append(slices.Clone(args), "-n", "nosuch")...)
 	}
 	w.proves("shop", 1)
 }

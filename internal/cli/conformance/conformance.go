@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -94,7 +93,7 @@ func levelsOf(chosen []string) ([]conformance.Level, error) {
 func run(ctx context.Context, a *app.App, args []string, levels []conformance.Level, given connect.Connections, asJSON bool) (err error) {
 	folder, err := corpus.Amends()
 	if len(args) > 0 {
-		folder, err = os.DirFS(args[0]), nil
+		folder, err = folderAt(args[0])
 	}
 	if err != nil {
 		return err

@@ -140,7 +140,7 @@ func TestErrors(t *testing.T) {
 	}{
 		"unknown level": {[]string{"amends", "--levels", "core,moon"}, exit.Usage, "moon"},
 		"no level":      {[]string{"amends", "--levels", ""}, exit.Usage, "level"},
-		"absent folder": {[]string{"amends", "absent", "--levels", "core"}, exit.Error, "scenario"},
+		"absent folder": {[]string{"amends", "absent", "--levels", "core"}, exit.Error, "read the corpus: stat absent"},
 		"bad scenario":  {[]string{"amends", copied(t, func(_, text string) string { return "x: y\n" + text }, "SC01"), "--levels", "core"}, exit.Error, "SC01/scenario.yaml"},
 	} {
 		if stdout, stderr, code := invoke(c.args...); code != c.code || stdout != "" || !strings.Contains(stderr, c.want) {

@@ -61,25 +61,26 @@ func newDurableOwner(a *app.App) *cobra.Command {
 		folder, err := corpus.DurableOwner()
 		name := "in this program"
 		if *dir != "" {
-			folder, name, err = os.DirFS(*dir), *dir, nil
+			folder, err = folderAt(*dir)
+			name = *dir
 		}
 		if err != nil {
 			return err
 		}
-		return runOwner(cmd.Context(), a, folder, name, *store, given.StateURL(), output == "json")
+		return runOwner(cmd.Context(), a, folder, name, *store, given, output == "json")
 	}
 	return cmd
 }
 
 // runOwner runs a corpus and prints what came of it.
-func runOwner(ctx context.Context, a *app.App, folder fs.FS, name, store, url string, asJSON bool) (err error) {
+func runOwner(ctx context.Context, a *app.App, folder fs.FS, name, store string, given connect.Connections, asJSON bool) (err error) {
 	files, err := ownerconformance.Load(folder)
 	if err != nil {
 		return fmt.Errorf("read the corpus %s: %w", name, err)
 	}
 	open := ownerconformance.Memory
 	if store == storePostgres {
-		server, err := ownerServer(ctx, url)
+		server, err := ownerServer(ctx, given)
 		if err != nil {
 			return err
 		}
@@ -114,15 +115,15 @@ type ownerDatabase struct {
 }
 
 // ownerServer brings up what was not given. Here a missing Postgres is an error: there is nothing else to run on.
-func ownerServer(ctx context.Context, url string) (s *ownerDatabase, err error) {
-	s = &ownerDatabase{url: url}
+func ownerServer(ctx context.Context, given connect.Connections) (s *ownerDatabase, err error) {
+	s = &ownerDatabase{url: given.StateURL()}
 	var random [4]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, fmt.Errorf("name this run: %w", err)
 	}
 	s.name = hex.EncodeToString(random[:])
-	if url != "" {
-		return s, nil
+	if s.url != "" {
+		return s, answers(ctx, given)
 	}
 	defer func() {
 		if err != nil {

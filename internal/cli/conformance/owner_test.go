@@ -114,14 +114,14 @@ func TestDurableOwnerErrors(t *testing.T) {
 		want string
 	}{
 		"unknown store":     {[]string{"--store", "moon"}, exit.Usage, "moon"},
-		"absent folder":     {[]string{"--corpus", "absent"}, exit.Error, "read the corpus absent: open .: no such file"},
-		"a file":            {[]string{"--corpus", "owner_test.go"}, exit.Error, "not a directory"},
+		"absent folder":     {[]string{"--corpus", "absent"}, exit.Error, "read the corpus: stat absent: no such file"},
+		"a file":            {[]string{"--corpus", "owner_test.go"}, exit.Error, "owner_test.go is a file; name the folder"},
 		"empty folder":      {[]string{"--corpus", t.TempDir()}, exit.Error, "no JSON file"},
 		"unknown operation": {[]string{"--corpus", odd}, exit.Error, "ordered_replay.json: scenario 1 (positions_are_assigned_by_the_store_without_gaps): step 1: op \"retire\""},
-		"no server":         {[]string{"--store", "postgres", "--database-url", "postgres://nobody@127.0.0.1:1/none"}, exit.Error, ""},
+		"no server":         {[]string{"--store", "postgres", "--database-url", "postgres://nobody@127.0.0.1:1/none"}, exit.Error, "start Postgres, or check --database-url"},
 	} {
 		stdout, stderr, code := invoke(append([]string{"durable-owner"}, c.args...)...)
-		if code != c.code || !strings.Contains(stderr, c.want) {
+		if code != c.code || !strings.Contains(stderr, c.want) || stdout != "" {
 			t.Errorf("%s: exit %d (want %d), %q, %q", name, code, c.code, stdout, stderr)
 		}
 	}

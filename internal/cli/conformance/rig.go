@@ -43,7 +43,11 @@ func start(ctx context.Context, a *app.App, given connect.Connections, withBroke
 	if r.folder, err = os.MkdirTemp("", "amends-conformance-"); err != nil {
 		return r, fmt.Errorf("make a folder for the servers: %w", err)
 	}
-	if r.servers.DatabaseURL == "" {
+	if r.servers.DatabaseURL != "" {
+		if err := answers(ctx, given); err != nil {
+			return r, err
+		}
+	} else {
 		r.postgres, err = pgserver.Start(ctx, pgserver.Options{Dir: filepath.Join(r.folder, "postgres"), NoSync: true, Ephemeral: true})
 		if errors.Is(err, pgserver.ErrMissing) {
 			_, err = fmt.Fprintf(a.Stderr, "levels store and pipeline are not run: %v; or name a server with --database-url\n", err)

@@ -102,5 +102,13 @@ func Refuse(err error) error {
 	if errors.Is(err, broker.ErrTopicChanged) {
 		return exit.With(exit.Refused, oneLine(fmt.Errorf("%w; apply a new namespace with topics of its own", err)))
 	}
+	if errors.Is(err, postgres.ErrNotApplied) {
+		err = NotApplied(err)
+	}
 	return oneLine(postgres.Explain(err))
+}
+
+// NotApplied adds to an error about a namespace that is not there what to do about it.
+func NotApplied(err error) error {
+	return fmt.Errorf("%w; see amendsctl get namespaces, or begin with amendsctl apply", err)
 }

@@ -192,7 +192,7 @@ func TestR09DomainLeft(t *testing.T) {
 	if code != exit.Error || !strings.Contains(stderr, "a close is out of domain") || strings.Contains(stderr, "unfinished") {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if code, _, stderr := w.ctl("verify", "--quiesce", "-n", "fresh"); code != exit.Error || !strings.Contains(stderr, "is not applied") {
+	if code, _, stderr := w.ctl("verify", "--quiesce", "-n", "fresh"); code != exit.Error || !strings.Contains(stderr, "not applied") {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	code, _, stderr = w.ctl(args...)

@@ -121,7 +121,7 @@ func Coded(err error) error {
 	case errors.Is(err, verify.ErrLate):
 		return exit.With(exit.Incomplete, err)
 	case errors.Is(err, verify.ErrNotApplied):
-		return fmt.Errorf("%w; begin with amendsctl apply", err)
+		return connect.NotApplied(err)
 	default:
 		return err
 	}

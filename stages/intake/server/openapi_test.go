@@ -69,8 +69,13 @@ func TestOpenAPI(t *testing.T) {
 	s.world.Lease.Ask()
 	intaketest.Eventually(t, "refusals", func() bool { return s.do("GET", "/readyz", "").status == 503 })
 	s.post(submission("d", ""), ben...) // 503
-	if s.do("GET", "/v2", "").status != 404 || s.do("PUT", "/v1/durability", "").status != 405 && s.do("PUT", "/v1/durability", "").status != 404 {
-		t.Error("an unknown route is answered")
+	if a := s.do("GET", "/v2", ""); a.status != 404 || a.header.Get("Allow") != "" {
+		t.Errorf("an unknown route is answered with %d", a.status)
+	}
+	for path, allowed := range map[string]string{"/v1/durability": "GET", handleOf("b"): "GET", "/v1/namespaces/shop/transactions": "POST"} {
+		if a := s.do("DELETE", path, ""); a.status != 405 || a.header.Get("Allow") != allowed {
+			t.Errorf("DELETE %s: %d, allowed is %q", path, a.status, a.header.Get("Allow"))
+		}
 	}
 	for pattern, methods := range a.routes {
 		for method, statuses := range methods {

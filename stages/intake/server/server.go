@@ -64,10 +64,21 @@ func New(options Options) http.Handler {
 	mux.HandleFunc("GET /livez", s.live)
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("GET /metrics", s.showMetrics)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		s.write(w, http.StatusNotFound, problem{Error: "not_found", Detail: "see /v1/openapi.json"})
-	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.elsewhere(w, r, mux) })
 	return mux
+}
+
+// elsewhere answers what no route is for: 405 where the path has one of another method, else 404.
+func (s *server) elsewhere(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+	other := r.Clone(r.Context())
+	for _, other.Method = range []string{http.MethodGet, http.MethodPost} {
+		if _, pattern := mux.Handler(other); pattern != "/" {
+			w.Header().Set("Allow", other.Method)
+			s.write(w, http.StatusMethodNotAllowed, problem{Error: "method_not_allowed", Detail: "this path takes " + other.Method})
+			return
+		}
+	}
+	s.write(w, http.StatusNotFound, problem{Error: "not_found", Detail: "see /v1/openapi.json"})
 }
 
 // problem is the JSON of an answer to a request that was not performed.
