@@ -61,15 +61,16 @@ type foreignSet struct {
 	want     *projection.Projection
 }
 
-// foreignSets are a history of rejected records only, and all others there are.
+// foreignSets are a history of rejected records only, one with every anomaly, and all others there are.
 func foreignSets(t *testing.T) []foreignSet {
 	t.Helper()
 	ns, records := fixture(t)
-	all := []oracletest.History{{Name: "rejected", Namespace: ns, Records: records}}
+	mixed := oracletest.Mixed(t, 3, 2500)
+	all := []oracletest.History{{Name: "rejected", Namespace: ns, Records: records}, {Name: "mixed", Namespace: mixed.Namespace, Records: mixed.Records}}
 	all = append(all, oracletest.All(t)...)
 	var sets []foreignSet
 	for _, h := range all {
-		s := export(t, small, filepath.Join(t.TempDir(), "set"), h.Namespace, h.Records)
+		s := export(t, limits{groupRows: max(3, len(h.Records)/4), groupBytes: 1 << 20, fileGroups: 2}, filepath.Join(t.TempDir(), "set"), h.Namespace, h.Records)
 		sets = append(sets, foreignSet{h.Name, h.Namespace, s, projections(t, h.Namespace, s)["reference"]})
 	}
 	return sets
