@@ -2,8 +2,8 @@ package snapshot
 
 import "github.com/parquet-go/parquet-go"
 
-// partColumns is the schema of a typed file. It only carries the tags: rows are written and read value by value, so
-// that null, empty and zero stay apart. Encodings are those that made the oracle's run cheapest, its SHA-256 included
+// partColumns is the schema of a typed file. It only carries the tags: columns are written as they are, so that null,
+// empty and zero stay apart. Encodings are those that made the oracle's run cheapest, its SHA-256 included
 // (docs/benchmarks.md): only the times that it does not read are compressed for size alone.
 type partColumns struct {
 	Partition    int32  `parquet:"partition,delta,uncompressed"`
@@ -56,12 +56,3 @@ var (
 	partSchema = parquet.SchemaOf(partColumns{})
 	rawSchema  = parquet.SchemaOf(rawColumns{})
 )
-
-// required is a value of a column without nulls.
-func required(v parquet.Value, column int) parquet.Value { return v.Level(0, 0, column) }
-
-// present is a value that is not null in a column that may hold nulls.
-func present(v parquet.Value, column int) parquet.Value { return v.Level(0, 1, column) }
-
-// null is the null of a column.
-func null(column int) parquet.Value { return parquet.NullValue().Level(0, 0, column) }

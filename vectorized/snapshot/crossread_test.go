@@ -121,6 +121,13 @@ func batch(t *testing.T, reader foreignfile.ColumnChunkReader, n int64) (int64, 
 				values = append(values, v)
 			}
 		}
+	case *foreignfile.Int32ColumnChunkReader:
+		out := make([]int32, n)
+		if read, _, err = r.ReadBatch(n, out, levels, nil); err == nil {
+			for _, v := range out {
+				values = append(values, v)
+			}
+		}
 	case *foreignfile.ByteArrayColumnChunkReader:
 		out := make([]parquet.ByteArray, n)
 		if read, _, err = r.ReadBatch(n, out, levels, nil); err == nil {

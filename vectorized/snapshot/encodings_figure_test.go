@@ -141,7 +141,7 @@ func (m *measured) encode(t *testing.T, e encoding.Encoding, codec compress.Code
 			} else {
 				v = parquet.ByteArrayValue(m.text.Value(i))
 			}
-			values = append(values, present(v, 0))
+			values = append(values, v.Level(0, 1, 0))
 		}
 		if _, err := w.ColumnWriters()[0].WriteRowValues(values); err != nil {
 			t.Fatal(err)

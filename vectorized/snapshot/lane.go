@@ -16,7 +16,6 @@ type lane struct {
 	open   *group        // gathering
 	busy   chan struct{} // closed once the group in work is written; nil where none is
 	writer bulkWriter    // used by the goroutine in work, or by nobody
-	run    Bulk          // likewise
 	failed error         // likewise
 }
 
@@ -93,8 +92,9 @@ func (l *lane) hand() error {
 	g := l.open
 	l.open, l.busy = nil, make(chan struct{})
 	go func() {
-		l.w.encoders <- struct{}{}
-		defer func() { <-l.w.encoders; close(l.busy) }()
+		e := <-l.w.encoders
+		defer func() { l.w.encoders <- e; close(l.busy) }()
+		l.writer.encoder = e
 		l.failed = guard(func() error { return l.write(g) })
 	}()
 	return nil
@@ -119,20 +119,19 @@ func (l *lane) wait() error {
 
 // write decodes a group and writes it as a row group.
 func (l *lane) write(g *group) error {
-	l.decode(g)
-	err := l.writer.add(&l.run)
+	run := &l.writer.encoder.run
+	l.decode(run, g)
+	err := l.writer.add(run)
 	if err != nil {
 		offsets := g.raw.Offset
 		err = fmt.Errorf("partition %d, offsets %d to %d: %w", l.writer.partition, offsets[0], offsets[len(offsets)-1], err)
 	}
-	l.run.Raw = vectorized.RawColumns{}
 	l.w.giveGroup(g)
 	return err
 }
 
-// decode fills the run with what the oracle's decoder makes of a group.
-func (l *lane) decode(g *group) {
-	r := &l.run
+// decode fills a run with what the oracle's decoder makes of a group.
+func (l *lane) decode(r *Bulk, g *group) {
 	r.reset()
 	r.Rows, r.Offset, r.BrokerTime, r.Raw = g.raw.Rows, g.raw.Offset, g.brokerTime, g.raw
 	r.Item.Values, r.Location.Values, r.Kind.Values = l.w.items, l.w.locations, kinds

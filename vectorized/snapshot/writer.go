@@ -39,8 +39,8 @@ type Writer struct {
 	index            Index   // of the complete files
 	next             []int64 // the lowest offset that is still missing, by partition
 	lanes            []*lane // by partition, nil before the first record
-	// encoders bounds the groups in work, groups are empty ones.
-	encoders  chan struct{}
+	// encoders are the idle ones, as many as groups may be in work; groups are empty ones.
+	encoders  chan *encoder
 	groups    chan *group
 	failed    error
 	published bool
@@ -63,7 +63,10 @@ func create(s storage, l limits, dir string, ns *manifests.Namespace, meta Meta)
 		return nil, fmt.Errorf("export to %s: %d partitions, the manifest has %d", dir, len(meta.Starts), ns.Spec.Source.Partitions)
 	}
 	w := &Writer{storage: s, dir: dir, decoder: decode.New(ns), limits: l}
-	w.encoders = make(chan struct{}, runtime.GOMAXPROCS(0))
+	w.encoders = make(chan *encoder, runtime.GOMAXPROCS(0))
+	for range cap(w.encoders) {
+		w.encoders <- &encoder{}
+	}
 	w.groups = make(chan *group, len(meta.Starts)+cap(w.encoders))
 	for _, k := range ns.Spec.StockKeys {
 		w.items, w.locations = append(w.items, []byte(k.Item)), append(w.locations, []byte(k.Location))
