@@ -104,6 +104,9 @@ func TestR32FailedBatchIsOpen(t *testing.T) {
 		l.look = down
 		errs, wait = l.putAll(1)
 		synctest.Wait()
+		if l.length() != 0 {
+			t.Error("taken while work fails")
+		}
 		if progress, _, err := l.Step(t.Context()); progress || !errors.Is(err, down) || l.length() != 0 {
 			t.Errorf("progress %t, %v, %d wait", progress, err, l.length())
 		}
