@@ -41,6 +41,7 @@ var (
 	derivers    = flag.Int("derivers", 2, "partitions derived at a time")
 	connections = flag.Int("connections", 1, "connections that load, of the rebuild and of the floor")
 	streams     = flag.Bool("stream", true, "measure stream mode too")
+	drains      = flag.Bool("drain", false, "measure relay and view afterwards, one after the other")
 )
 
 const (
@@ -54,20 +55,26 @@ func TestMain(m *testing.M) { flag.Parse(); os.Exit(kafkatest.Main(m)) }
 // stream mode and beside the floor: the same rows by plain COPY, in one transaction for each partition, on as many connections as
 // the rebuild has, encoded beforehand. Rounds are interleaved, so that ratios hold on a busy machine.
 //
-//	go test -tags figure -run TestRebuildFigure -v -timeout 1h ./internal/rebuilding -records 1000000
+//	go test -tags figure -run TestRebuildFigure -v -timeout 1h ./internal/rebuilding -records 1000000 -drain
 func TestRebuildFigure(t *testing.T) {
 	f := newFigure(t)
 	for round := range *rounds {
 		name := fmt.Sprintf("r%d", round)
 		bulk := f.bulk(name + "b")
-		floor := f.floor(name+"f", bulk.tables)
-		var stream time.Duration
-		if *streams {
-			stream = f.stream(name + "s")
+		floor, parts := f.floor(name+"f", bulk.tables)
+		t.Logf("round %d, %d connections: bulk %.2f s (derived %.2f, loading from %.2f, loaded %.2f), floor %.2f s (loaded %.2f); floor/bulk %.2f; %.1f CPU s in this process; %d rows, %.0f MB",
+			round+1, *connections, bulk.whole.Seconds(), bulk.derived.Seconds(), bulk.loading.Seconds(), bulk.loaded, floor.Seconds(), parts,
+			floor.Seconds()/bulk.whole.Seconds(), bulk.processor.Seconds(), bulk.rows, float64(bulk.size())/1e6)
+		if *drains {
+			t.Logf("round %d, bulk: %s", round+1, f.drain(bulk.applied))
 		}
-		t.Logf("round %d, %d connections: bulk %.2f s (derived %.2f, loading from %.2f), floor %.2f s, stream %.2f s; floor/bulk %.2f, stream/bulk %.1f; %.1f CPU s in this process; %d rows, %.0f MB",
-			round+1, *connections, bulk.whole.Seconds(), bulk.derived.Seconds(), bulk.loading.Seconds(), floor.Seconds(), stream.Seconds(),
-			floor.Seconds()/bulk.whole.Seconds(), stream.Seconds()/bulk.whole.Seconds(), bulk.processor.Seconds(), bulk.rows, float64(bulk.size())/1e6)
+		if *streams {
+			applied, stream := f.stream(name + "s")
+			t.Logf("round %d, stream %.2f s; stream/bulk %.1f", round+1, stream.Seconds(), stream.Seconds()/bulk.whole.Seconds())
+			if *drains {
+				t.Logf("round %d, stream: %s", round+1, f.drain(applied))
+			}
+		}
 	}
 }
 
@@ -170,11 +177,14 @@ func (f *figure) settle() {
 
 // measured is what one bulk rebuild took, and the rows it wrote, encoded.
 type measured struct {
+	applied *postgres.Applied
 	// whole is the time it took, of which loading began at loading and deriving had ended at derived; processor is what this
 	// process used of the processors, broker included.
 	whole, loading, derived, processor time.Duration
-	rows                               int64
-	tables                             [][]byte
+	// loaded is when each partition was loaded, in seconds, in the order in which they were.
+	loaded []float64
+	rows   int64
+	tables [][]byte
 }
 
 func (m *measured) size() (n int) {
@@ -194,7 +204,7 @@ func (f *figure) bulk(name string) *measured {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		f.t.Fatal(err)
 	}
-	m, began, used := &measured{}, time.Now(), processorTime()
+	m, began, used := &measured{applied: applied}, time.Now(), processorTime()
 	var told sync.Mutex
 	loaded, err := rebuilding.Pass(f.t.Context(), rebuilding.Derivation{
 		Namespace: applied.Namespace, TopicID: f.source.ID, Ends: f.ends, Source: rebuilding.FromTopic(f.judge, "in", f.source.ID, f.ends),
@@ -208,6 +218,10 @@ func (f *figure) bulk(name string) *measured {
 		},
 	}, rebuilding.Loading{
 		Applied: applied, StateURL: f.url, Dir: dir, Ends: f.ends, Member: "rebuild/" + name, Parallel: *connections, Clock: realTime{},
+		Loaded: func(rebuilding.LoadedPartition) error {
+			m.loaded = append(m.loaded, time.Since(began).Seconds())
+			return nil
+		},
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -254,7 +268,7 @@ func (f *figure) keysOf(partition int32) string {
 }
 
 // floor writes the same rows by plain COPY, on as many connections as the rebuild has.
-func (f *figure) floor(name string, tables [][]byte) time.Duration {
+func (f *figure) floor(name string, tables [][]byte) (whole time.Duration, loaded []float64) {
 	f.t.Helper()
 	applied := f.apply(name)
 	pool := f.pool(applied.StateSchema, *connections)
@@ -262,15 +276,21 @@ func (f *figure) floor(name string, tables [][]byte) time.Duration {
 	f.settle()
 	began := time.Now()
 	var group sync.WaitGroup
+	var told sync.Mutex
 	var errs [figurePartitions]error
 	for partition := range figurePartitions {
-		group.Go(func() { errs[partition] = copyTables(f.t.Context(), pool, tables[partition*len(loadedTables):]) })
+		group.Go(func() {
+			errs[partition] = copyTables(f.t.Context(), pool, tables[partition*len(loadedTables):])
+			told.Lock()
+			defer told.Unlock()
+			loaded = append(loaded, time.Since(began).Seconds())
+		})
 	}
 	group.Wait()
 	if err := errors.Join(errs[:]...); err != nil {
 		f.t.Fatal(err)
 	}
-	return time.Since(began)
+	return time.Since(began), loaded
 }
 
 // copyTables writes the tables of one partition in one transaction.
@@ -303,7 +323,7 @@ func (f *figure) pool(schema string, connections int) *pgxpool.Pool {
 	return pool
 }
 
-func (f *figure) stream(name string) time.Duration {
+func (f *figure) stream(name string) (*postgres.Applied, time.Duration) {
 	f.t.Helper()
 	applied := f.apply(name)
 	f.settle()
@@ -315,7 +335,7 @@ func (f *figure) stream(name string) time.Duration {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return time.Since(began)
+	return applied, time.Since(began)
 }
 
 // realTime is the clock.

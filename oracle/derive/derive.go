@@ -63,7 +63,7 @@ func one(ctx context.Context, w *derived.Writer, ns *manifests.Namespace, decode
 	if err != nil {
 		return err
 	}
-	history, err := gather(ctx, decoder, source(partition), partition, len(ns.Spec.StockKeys), files)
+	history, err := gather(ctx, decoder, source(partition), partition, w.End(partition), files)
 	if err == nil {
 		err = (&resolver{ns: ns, history: history, files: files}).run(ctx)
 	}
@@ -71,5 +71,5 @@ func one(ctx context.Context, w *derived.Writer, ns *manifests.Namespace, decode
 		files.Abandon()
 		return err
 	}
-	return files.Finish(history.accepted)
+	return files.Finish(int64(len(history.rows)))
 }

@@ -1,7 +1,6 @@
 package derive
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -23,8 +22,7 @@ type resolver struct {
 }
 
 func (r *resolver) run(ctx context.Context) error {
-	slices.SortFunc(r.history.keys, func(a, b *keyRows) int { return cmp.Compare(a.key, b.key) })
-	for _, k := range r.history.keys {
+	for k := range r.history.byKey(len(r.ns.Spec.StockKeys)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

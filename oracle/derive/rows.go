@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 
@@ -13,29 +14,28 @@ import (
 	"amends.dev/amends/vectorized/derived"
 )
 
-// row is an accepted record of one key.
+// row is an accepted record.
 type row struct {
 	offset, revision, validTime, qty int64
-	// end is where its transaction ID ends in the key's text; it begins where that of the row before ends.
-	end  int
+	// The transaction ID is the text from at on.
+	at   int64
+	key  int32
+	size uint16
 	kind decode.Kind
 }
 
-// keyRows are the accepted records of one key, in offset order. What is known of a key lies together: its records stand all
-// over a partition, and looking for them there costs more than all that is done with them.
+// keyRows are the accepted records of one key, in offset order, copied out of the partition's: they stand all over it, and
+// looking for them there over and over costs more than all that is done with them.
 type keyRows struct {
 	key  int32
 	rows []row
-	text strings.Builder
+	text string // of the partition
 }
 
-// txnID returns the transaction ID of a row; it shares the key's memory.
+// txnID returns the transaction ID of a row; it shares the partition's memory.
 func (k *keyRows) txnID(i uint32) string {
-	start := 0
-	if i > 0 {
-		start = k.rows[i-1].end
-	}
-	return k.text.String()[start:k.rows[i].end]
+	r := &k.rows[i]
+	return k.text[r.at:][:r.size]
 }
 
 // samePayload reports whether two rows of one identity and revision are exact duplicates (S3).
@@ -46,35 +46,61 @@ func (k *keyRows) payload(i uint32) payload {
 	return payload{r.kind, r.validTime, r.qty}
 }
 
-// history is what one partition's accepted records are, by key.
+// history is what one partition's accepted records are, in offset order.
 type history struct {
-	// places has, for each stock key, 0 or one more than its index in keys.
-	places   []int32
-	keys     []*keyRows
-	accepted int64
+	rows []row
+	text strings.Builder // a million small strings would cost more than the text
 }
 
 func (h *history) add(tx *decode.Transaction, offset int64) {
-	place := h.places[tx.Key]
-	if place == 0 {
-		h.keys = append(h.keys, &keyRows{key: tx.Key})
-		place = int32(len(h.keys))
-		h.places[tx.Key] = place
-	}
-	k := h.keys[place-1]
-	_, _ = k.text.Write(tx.TxnID) // it never fails
-	k.rows = append(k.rows, row{offset, tx.Revision, tx.ValidTime, tx.Qty, k.text.Len(), tx.Kind})
-	h.accepted++
+	h.rows = append(h.rows, row{offset, tx.Revision, tx.ValidTime, tx.Qty, int64(h.text.Len()), tx.Key, uint16(len(tx.TxnID)), tx.Kind})
+	_, _ = h.text.Write(tx.TxnID) // it never fails
 }
 
-// gather decodes a history: accepted records are kept, rejected ones are written at once.
-func gather(ctx context.Context, decoder *decode.Decoder, records engine.History, partition int32, keys int, files *derived.Partition) (*history, error) {
-	h, next := &history{places: make([]int32, keys)}, int64(0)
+// byKey yields the rows of one key after the other. What is yielded is valid until the next one.
+func (h *history) byKey(keys int) iter.Seq[*keyRows] {
+	return func(yield func(*keyRows) bool) {
+		ends := make([]int, keys)
+		for i := range h.rows {
+			ends[h.rows[i].key]++
+		}
+		sum := 0
+		for k, n := range ends {
+			ends[k], sum = sum, sum+n
+		}
+		order := make([]uint32, len(h.rows))
+		for i := range h.rows {
+			end := &ends[h.rows[i].key]
+			order[*end] = uint32(i)
+			*end++
+		}
+		k := keyRows{text: h.text.String()}
+		for key, start := 0, 0; key < keys; start, key = ends[key], key+1 {
+			if ends[key] == start {
+				continue
+			}
+			k.key, k.rows = int32(key), k.rows[:0]
+			for _, i := range order[start:ends[key]] {
+				k.rows = append(k.rows, h.rows[i])
+			}
+			if !yield(&k) {
+				return
+			}
+		}
+	}
+}
+
+// expectedMax bounds how many rows memory is taken for before they are there.
+const expectedMax = 1 << 24
+
+// gather decodes a history of at most end records: accepted ones are kept, rejected ones are written at once.
+func gather(ctx context.Context, decoder *decode.Decoder, records engine.History, partition int32, end int64, files *derived.Partition) (*history, error) {
+	h, next := &history{rows: make([]row, 0, min(max(end, 0), expectedMax))}, int64(0)
 	for r, err := range records(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		if r.Partition != partition || r.Offset < next || h.accepted == math.MaxUint32 {
+		if r.Partition != partition || r.Offset < next || len(h.rows) == math.MaxUint32 {
 			return nil, fmt.Errorf("%w: partition %d, offset %d after offset %d", ErrHistory, r.Partition, r.Offset, next-1)
 		}
 		next = r.Offset + 1

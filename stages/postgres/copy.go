@@ -3,9 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"strings"
 
@@ -22,9 +20,6 @@ var (
 		"key_sha256", "value_sha256"}
 )
 
-// copyChunk is how many bytes are handed to the connection at once.
-const copyChunk = 64 << 10
-
 // copyHeader and copyTrailer frame rows in Postgres's binary COPY format: signature, flags, length of extensions; and the
 // number of fields that ends the rows.
 const (
@@ -32,34 +27,66 @@ const (
 	copyTrailer = "\xff\xff"
 )
 
-// errCopyEnded stops the encoding of rows that the server does not take any more.
-var errCopyEnded = errors.New("the server ended the COPY")
+// copying is one table's COPY: its rows are made and encoded by another goroutine, while those before are on their way, or
+// still a COPY before this one.
+type copying struct {
+	table   string
+	columns []string
+	encode  func(*chunkWriter) error
+	chunks  *chunkReader
+}
 
-// copyBinary writes a sequence of rows by binary COPY without holding them: they are made and encoded while the rows before
-// them are on their way. An error of the sequence is returned as it is.
-func copyBinary[T any](ctx context.Context, tx pgx.Tx, table string, columns []string, rows iter.Seq2[T, error], encode func(*binaryRow, *T)) error {
-	sql := "COPY " + quote(table) + " (" + strings.Join(columns, ", ") + ") FROM STDIN BINARY"
-	reader, writer := io.Pipe()
-	encoded := make(chan error, 1)
-	go func() {
-		err := encodeRows(writer, len(columns), rows, encode)
-		_ = writer.CloseWithError(err) // it never fails
-		encoded <- err
-	}()
-	_, err := tx.Conn().PgConn().CopyFrom(ctx, reader, sql)
-	_ = reader.CloseWithError(errCopyEnded) // it never fails
-	if sourceErr := <-encoded; sourceErr != nil && !errors.Is(sourceErr, errCopyEnded) {
+// table describes the COPY of a sequence of rows into a table.
+func table[T any](name string, columns []string, rows iter.Seq2[T, error], encode func(*binaryRow, *T)) *copying {
+	return &copying{table: name, columns: columns, encode: func(w *chunkWriter) error { return encodeRows(w, len(columns), rows, encode) }}
+}
+
+// begin begins to encode. The caller calls run or end.
+func (c *copying) begin() { c.chunks = startChunks(c.encode) }
+
+// run writes the table. An error of the sequence is returned as it is.
+func (c *copying) run(ctx context.Context, tx pgx.Tx) error {
+	sql := "COPY " + quote(c.table) + " (" + strings.Join(c.columns, ", ") + ") FROM STDIN BINARY"
+	_, err := tx.Conn().PgConn().CopyFrom(ctx, c.chunks, sql)
+	if sourceErr := c.end(); sourceErr != nil {
 		return sourceErr
 	}
 	if err != nil {
-		return fmt.Errorf("copy into %s: %w", table, err)
+		return fmt.Errorf("copy into %s: %w", c.table, err)
+	}
+	return nil
+}
+
+// end waits until nothing is encoded any more, and returns the error of the sequence. Without begin it does nothing.
+func (c *copying) end() error {
+	if c.chunks == nil {
+		return nil
+	}
+	return c.chunks.end()
+}
+
+// copyAll writes tables one after the other; the next one is encoded while one is written.
+func copyAll(ctx context.Context, tx pgx.Tx, tables []*copying) error {
+	defer func() {
+		for _, t := range tables {
+			_ = t.end() // where there was an error before
+		}
+	}()
+	tables[0].begin()
+	for i, t := range tables {
+		if i+1 < len(tables) {
+			tables[i+1].begin()
+		}
+		if err := t.run(ctx, tx); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // encodeRows writes rows in the binary format.
-func encodeRows[T any](w io.Writer, columns int, rows iter.Seq2[T, error], encode func(*binaryRow, *T)) error {
-	row := binaryRow{buffer: append(make([]byte, 0, 2*copyChunk), copyHeader...)}
+func encodeRows[T any](w *chunkWriter, columns int, rows iter.Seq2[T, error], encode func(*binaryRow, *T)) error {
+	row := binaryRow{buffer: append(w.chunk(), copyHeader...)}
 	for v, err := range rows {
 		if err != nil {
 			return err
@@ -69,13 +96,12 @@ func encodeRows[T any](w io.Writer, columns int, rows iter.Seq2[T, error], encod
 		if len(row.buffer) < copyChunk {
 			continue
 		}
-		if _, err := w.Write(row.buffer); err != nil {
+		if err := w.pass(row.buffer); err != nil {
 			return err
 		}
-		row.buffer = row.buffer[:0]
+		row.buffer = w.chunk()
 	}
-	_, err := w.Write(append(row.buffer, copyTrailer...))
-	return err
+	return w.pass(append(row.buffer, copyTrailer...))
 }
 
 // binaryRow appends fields in Postgres's binary formats: each has its length in bytes before it, -1 for null.

@@ -81,33 +81,23 @@ func (s *RebuildStore) Load(ctx context.Context, load rebuild.Load) error {
 // copy writes all tables and returns the next outbox sequence.
 func (s *RebuildStore) copy(ctx context.Context, tx pgx.Tx, load *rebuild.Load) (int64, error) {
 	pack := packer{next: 1}
-	for _, table := range []func() error{
-		func() error {
-			return copyBinary(ctx, tx, "authority", authorityColumns, load.Authority, encodeAuthority)
-		},
-		func() error { return copyBinary(ctx, tx, "evidence", evidenceColumns, load.Evidence, encodeEvidence) },
-		func() error { return copyBinary(ctx, tx, "conflict", conflictColumns, load.Conflicts, encodeConflict) },
-		func() error { return copyBinary(ctx, tx, "day_state", dayColumns, load.Days, encodeDay) },
-		func() error { return copyBinary(ctx, tx, "key_state", keyColumns, load.Keys, encodeKey) },
-		func() error {
-			return copyBinary(ctx, tx, "quarantine", quarantineColumns, load.Quarantine, func(b *binaryRow, q *ledger.QuarantineRow) {
-				encodeQuarantine(b, load.Partition, s.topicID, q)
-			})
-		},
-		func() error {
-			return copyBinary(ctx, tx, "outbox", outboxColumns, packRows(&pack, load.Envelopes), func(b *binaryRow, p *packed) {
-				b.int32(load.Partition)
-				b.int64(p.first)
-				b.int32(p.count)
-				b.bytes(p.frames)
-			})
-		},
-	} {
-		if err := table(); err != nil {
-			return 0, err
-		}
-	}
-	return pack.next, nil
+	err := copyAll(ctx, tx, []*copying{
+		table("authority", authorityColumns, load.Authority, encodeAuthority),
+		table("evidence", evidenceColumns, load.Evidence, encodeEvidence),
+		table("conflict", conflictColumns, load.Conflicts, encodeConflict),
+		table("day_state", dayColumns, load.Days, encodeDay),
+		table("key_state", keyColumns, load.Keys, encodeKey),
+		table("quarantine", quarantineColumns, load.Quarantine, func(b *binaryRow, q *ledger.QuarantineRow) {
+			encodeQuarantine(b, load.Partition, s.topicID, q)
+		}),
+		table("outbox", outboxColumns, packRows(&pack, load.Envelopes), func(b *binaryRow, p *packed) {
+			b.int32(load.Partition)
+			b.int64(p.first)
+			b.int32(p.count)
+			b.bytes(p.frames)
+		}),
+	})
+	return pack.next, err
 }
 
 // packRows packs envelopes and yields each row as soon as it is full.

@@ -74,7 +74,7 @@ type State struct {
 	Stopped bool
 }
 
-// Load is everything that one partition is loaded with. Sequences are read one after the other, each once.
+// Load is everything that one partition is loaded with. Each sequence is read once, in any order, several at the same time.
 type Load struct {
 	Partition int32
 	// Member is recorded as what installed the fresh epoch.

@@ -64,6 +64,9 @@ func Pass(folder string, meta Meta, handOver func(Part) error) *Writer {
 	return w
 }
 
+// End is H of a partition, as Meta has it.
+func (w *Writer) End(partition int32) int64 { return w.index.Ends[partition] }
+
 func newWriter(dir, folder string, meta Meta) *Writer {
 	n := len(meta.Ends)
 	w := &Writer{dir: dir, folder: folder, done: make([]bool, n)}
