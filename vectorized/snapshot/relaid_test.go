@@ -88,7 +88,14 @@ func relay(t oracletest.TB, s *Snapshot, kind string, l layout) {
 // relaid is a file in another layout.
 func relaid(t oracletest.TB, data []byte, l layout) []byte {
 	t.Helper()
+	return relaidWith(t, data, l, func([]columnOf) {})
+}
+
+// relaidWith is a file in another layout, with its values changed.
+func relaidWith(t oracletest.TB, data []byte, l layout, change func([]columnOf)) []byte {
+	t.Helper()
 	columns := columnsIn(t, data)
+	change(columns)
 	for i := range columns {
 		columns[i].lay(l)
 	}
