@@ -79,12 +79,18 @@ func (c Connections) Catalog(ctx context.Context) (*postgres.Pool, error) {
 func (c Connections) Views(ctx context.Context) (*postgres.Pool, error) { return c.view.open(ctx, "") }
 
 func (d database) open(ctx context.Context, schema string) (*postgres.Pool, error) {
+	return d.connect(ctx, postgres.Options{Schema: schema, MaxConns: 4})
+}
+
+// connect opens a pool; it fills in the URL.
+func (d database) connect(ctx context.Context, options postgres.Options) (*postgres.Pool, error) {
 	if d.url.Reveal() == "" {
 		return nil, exit.With(exit.Usage, fmt.Errorf("no database given; set %s", d.setting))
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	pool, err := postgres.Connect(ctx, postgres.Options{URL: d.url.Reveal(), Schema: schema, MaxConns: 4})
+	options.URL = d.url.Reveal()
+	pool, err := postgres.Connect(ctx, options)
 	if err != nil {
 		return nil, d.explain(err)
 	}

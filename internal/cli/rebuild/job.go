@@ -33,7 +33,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := postgres.Connect(ctx, postgres.Options{URL: j.connections.StateURL(), Schema: t.old.StateSchema, Application: postgres.ApplicationName(pipeline.RebuildName, t.old.Name), MaxConns: 2})
+	pool, err := j.connections.State(ctx, t.old, postgres.ApplicationName(pipeline.RebuildName, t.old.Name), 2)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Namespace: j.into, From: j.from, Mode: j.mode, Experiment: t.differs(), Resumed: t.begun, SourceTopicID: t.old.SourceTopicID,
+	r := &Result{Namespace: j.into, From: j.from, Mode: j.mode, Experiment: t.experimentOf() != "", ExperimentOf: t.experimentOf(), Resumed: t.begun, SourceTopicID: t.old.SourceTopicID,
 		Through: through, OutputTopic: t.ns.Spec.Output.Topic, BuiltBy: "stream", Timings: map[string]Seconds{}}
 	if j.mode == modeBulk {
 		r.BuiltBy = rebuilding.BuiltBy(derive.Engine, derive.Decoder, j.code, through)
@@ -171,10 +171,8 @@ func (j *job) derived(t *target, have rebuild.Meta, through []int64) bool {
 
 // create applies the new namespace, unfinished, or completes what an earlier try applied of it.
 func (j *job) create(ctx context.Context, t *target, log *journal, r *Result) (*postgres.Applied, error) {
-	origin := postgres.Origin{BuiltBy: r.BuiltBy, Unfinished: fmt.Sprintf("amendsctl rebuild -n %s --into %s --mode %s through %v", j.from, j.into, j.mode, r.Through)}
-	if t.differs() {
-		origin.ExperimentOf = j.from
-	}
+	origin := postgres.Origin{BuiltBy: r.BuiltBy, ExperimentOf: t.experimentOf(),
+		Unfinished: fmt.Sprintf("amendsctl rebuild -n %s --into %s --mode %s through %v", j.from, j.into, j.mode, r.Through)}
 	deps := j.apply
 	deps.Catalog = fresh{Catalog: j.catalog, origin: origin}
 	if _, err := apply.Do(ctx, deps, t.ns); err != nil {

@@ -109,16 +109,11 @@ func (o *options) run(ctx context.Context, c connect.Connections) error {
 	if err != nil {
 		return err
 	}
-	state, err := postgres.Connect(ctx, postgres.Options{
-		URL: c.StateURL(), Schema: applied.StateSchema, Application: postgres.ApplicationName(pipeline.ReplayName, applied.Name), MaxConns: 3,
-	})
+	state, err := c.State(ctx, applied, postgres.ApplicationName(pipeline.ReplayName, applied.Name), 3)
 	if err != nil {
-		return connect.Refuse(err)
+		return err
 	}
 	defer state.Close()
-	if err := postgres.CheckLayout(ctx, state, postgres.KindNamespace, applied.StateSchema); err != nil {
-		return connect.Refuse(err)
-	}
 	r := pipeline.Replaying{Applied: applied, State: state, Kafka: c.Kafka, Range: o.span, Progress: o.progress()}
 	if o.dryRun {
 		return o.look(ctx, r)

@@ -78,6 +78,9 @@ func stages() []string { return append(pipeline.All(), pipeline.IntakeStages()..
 // intakeTasks are the intake's tasks that have one partition.
 func intakeTasks() []string { return pipeline.IntakeStages()[1:] }
 
+// application is what the database shows of the connections of a resume.
+const application = "amends resume"
+
 // run connects what the stage needs and resumes.
 func (o *options) run(ctx context.Context, c connect.Connections) error {
 	if err := c.Check(); err != nil {
@@ -101,13 +104,13 @@ func (o *options) run(ctx context.Context, c connect.Connections) error {
 		return exit.With(exit.Usage, err)
 	}
 	r := pipeline.Resuming{Applied: applied, Kafka: c.Kafka, Stage: o.stage, Partition: o.partition}
-	if r.State, err = open(ctx, c.StateURL(), applied.StateSchema, postgres.KindNamespace); err != nil {
-		return connect.Refuse(err)
+	if r.State, err = c.State(ctx, applied, application, 3); err != nil {
+		return err
 	}
 	defer r.State.Close()
 	if o.stage == pipeline.View {
-		if r.View, err = open(ctx, c.ViewURL(), applied.ViewSchema, postgres.KindView); err != nil {
-			return connect.Refuse(fmt.Errorf("view: %w", err))
+		if r.View, err = c.View(ctx, applied, application, 3); err != nil {
+			return err
 		}
 		defer r.View.Close()
 	}
@@ -134,19 +137,6 @@ func (o *options) checkPartition(applied *postgres.Applied) error {
 		return fmt.Errorf("--partition %d: the %s of namespace %s has partitions 0 to %d", o.partition, o.stage, applied.Name, count-1)
 	}
 	return nil
-}
-
-// open opens a pool on a schema whose layout this build knows.
-func open(ctx context.Context, url, schema string, kind postgres.Kind) (*postgres.Pool, error) {
-	pool, err := postgres.Connect(ctx, postgres.Options{URL: url, Schema: schema, Application: "amends resume", MaxConns: 3})
-	if err != nil {
-		return nil, err
-	}
-	if err := postgres.CheckLayout(ctx, pool, kind, schema); err != nil {
-		pool.Close()
-		return nil, err
-	}
-	return pool, nil
 }
 
 // write prints what was done.
