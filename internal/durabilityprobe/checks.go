@@ -85,16 +85,17 @@ func Run(ctx context.Context, options Options, done func(Outcome)) ([]Outcome, e
 	return outcomes, nil
 }
 
-// welcome asks for what nobody can perform. A server which says that there is no such place, or that this sender may not,
-// would fail every check for a reason that is none of the contract's.
+// welcome asks for what nobody can perform. A server which says that there is no such place, that this sender may not, or
+// that it cannot at present, would fail every check for a reason that is none of the contract's.
 func (p *probe) welcome(ctx context.Context) error {
 	a, err := p.submit(ctx, p.id(), &marker{Level: p.unknown, MustHave: true})
 	if err != nil {
 		return err
 	}
 	switch a.status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed:
-		return fmt.Errorf("%s takes no requests of this sender for namespace %s: %s", p.URL, p.Namespace, a)
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusServiceUnavailable, http.StatusTooManyRequests: // after all tries
+		return fmt.Errorf("%s takes no requests of this sender for namespace %s now: %s", p.URL, p.Namespace, a)
 	}
 	return nil
 }

@@ -322,14 +322,17 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// noSleep waits for nothing.
+func noSleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+
 // TestNoPlaceForRequests: a server that is not for this namespace or this sender is no breach of the contract.
 func TestNoPlaceForRequests(t *testing.T) {
-	for _, status := range []int{401, 403, 404, 405} {
+	for _, status := range []int{401, 403, 404, 405, 429, 503} {
 		ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = w.Write([]byte(`{"error":"unknown_namespace"}`)) // a client that is gone
 		}))
-		out, err := Run(t.Context(), Options{URL: ts.URL, Namespace: "shop", HTTP: http.DefaultClient, Run: "x"}, nil)
+		out, err := Run(t.Context(), Options{URL: ts.URL, Namespace: "shop", HTTP: http.DefaultClient, Run: "x", Sleep: noSleep}, nil)
 		if len(out) > 0 || err == nil || !strings.Contains(err.Error(), "namespace shop") || !strings.Contains(err.Error(), "unknown_namespace") {
 			t.Errorf("%d: %v, %v", status, out, err)
 		}

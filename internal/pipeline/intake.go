@@ -124,7 +124,7 @@ func (s *IntakeServer) open(ctx context.Context) error {
 		Intake: s.intake, Namespace: o.Applied.Name, Offered: deep.Offered, Zones: o.Zones, Authors: authors, Now: time.Now,
 		MaxBody: o.MaxBody, Rate: o.Rate, Log: o.Log,
 	})
-	s.http = server.HTTP(handler, o.TLS)
+	s.http = server.HTTP(handler, o.TLS, o.Log)
 	s.http.RegisterOnShutdown(s.intake.EndWaits)
 	var config net.ListenConfig
 	if s.listener, err = config.Listen(ctx, "tcp", o.Listen); err != nil {

@@ -160,6 +160,20 @@ func TestMarkdownFitsAComment(t *testing.T) {
 	}
 }
 
+// TestMarkdownBeginsWithTheStatus: as it is spelt everywhere, so that a search through comments finds it.
+func TestMarkdownBeginsWithTheStatus(t *testing.T) {
+	seen := map[Status]bool{}
+	for name, r := range everyReport(t) {
+		seen[r.Status] = true
+		if text := rendered(t, r, FormatMarkdown, 0); !strings.HasPrefix(text, "**"+string(r.Status)+" ") {
+			t.Errorf("%s begins %.60s", name, text)
+		}
+	}
+	if !seen[PassWithExclusions] {
+		t.Error("no report with exclusions")
+	}
+}
+
 // TestMarkdownTables: every row of a table has as many cells as its head, whatever the names.
 func TestMarkdownTables(t *testing.T) {
 	for name, r := range everyReport(t) {

@@ -20,7 +20,8 @@ const (
 // unfold. It is at most markdownBytesMax bytes long; what did not fit is counted.
 func Markdown(w io.Writer, r *Report) error {
 	m := &markdown{}
-	m.add("**%s %s**: %s\n\n", mdText(string(r.Status)), mdText(r.Namespace), mdText(Verdict(r)+scopeText(r)))
+	// The status is as it is everywhere else, so that a search finds it: its underscores stand within a word.
+	m.add("**%s %s**: %s\n\n", r.Status, mdText(r.Namespace), mdText(Verdict(r)+scopeText(r)))
 	m.reasons(r)
 	m.counts(r)
 	m.details("What the verdict rests on", len(basis(r)), "| | |\n|---|---|\n", func(i int) string {

@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -22,7 +23,9 @@ import (
 	"testing"
 	"time"
 
+	"amends.dev/amends/internal/testkit/child"
 	"amends.dev/amends/stages/durability"
+	"amends.dev/amends/stages/intake"
 	"amends.dev/amends/stages/intake/intaketest"
 	"amends.dev/amends/stages/intake/server"
 )
@@ -117,10 +120,10 @@ func (a *authority) trusting(root *x509.Certificate, own ...tls.Certificate) *ht
 	return &http.Client{Transport: transport, Timeout: 30 * time.Second}
 }
 
-// serveTLS serves an intake in memory as the flags say, and returns host:port.
-func serveTLS(t *testing.T, o *intakeOptions) string {
+// serveTLS serves an intake in memory as the flags say, logging as JSON, and returns host:port.
+func serveTLS(t *testing.T, o *intakeOptions, log io.Writer) string {
 	t.Helper()
-	o.offered, o.maxBody = string(durability.Published), server.DefaultMaxBody
+	o.offered, o.maxBody, o.maxUnpublished = string(durability.Published), server.DefaultMaxBody, intake.DefaultBacklog
 	p, err := o.settings()
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +137,7 @@ func serveTLS(t *testing.T, o *intakeOptions) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := server.HTTP(handler, p.TLS)
+	s := server.HTTP(handler, p.TLS, slog.New(slog.NewJSONHandler(log, nil)))
 	done := make(chan error, 1)
 	go func() { done <- s.ServeTLS(listener, "", "") }()
 	t.Cleanup(func() {
@@ -183,9 +186,10 @@ func TestIntakeOverTLS(t *testing.T) {
 	})
 	sum := sha256.Sum256([]byte("secret"))
 	a.write("tokens.txt", []byte(hex.EncodeToString(sum[:])+" carl\n"))
+	log := child.NewLog(t, "the intake")
 	address := serveTLS(t, &intakeOptions{
 		certificate: a.file("server.pem"), key: a.file("server.key"), clientCA: a.file("root.pem"), tokens: a.file("tokens.txt"),
-	})
+	}, log)
 	url, handle := "https://"+address+"/v1/namespaces/shop/transactions", "https://"+address+"/v1/namespaces/shop/requests/r"
 	bare := a.trusting(a.root)
 	anna := a.client("anna", &x509.Certificate{Subject: pkix.Name{CommonName: "anna", Organization: []string{"shop"}}})
@@ -230,6 +234,15 @@ func TestIntakeOverTLS(t *testing.T) {
 	}
 	if status, text, err := ask(t, bare, http.MethodGet, "http://"+address+"/livez", "", ""); err == nil && status != 400 {
 		t.Errorf("plain text: %d %s", status, text)
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	for _, line := range lines { // what net/http has to say stands in the log as everything else does
+		if !json.Valid([]byte(line)) {
+			t.Errorf("logged: %s", line)
+		}
+	}
+	if !strings.Contains(log.String(), "TLS handshake error") {
+		t.Errorf("%d lines, none of a handshake", len(lines))
 	}
 }
 

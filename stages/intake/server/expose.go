@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -36,12 +37,14 @@ const (
 )
 
 // HTTP returns a server of HTTP/1.1 with these bounds; config is nil for plain text. It is not HTTP/2, because an answer
-// that would not be true is left out by ending the connection.
-func HTTP(handler http.Handler, config *tls.Config) *http.Server {
+// that would not be true is left out by ending the connection. What the server itself has to say of a connection goes to
+// log.
+func HTTP(handler http.Handler, config *tls.Config, log *slog.Logger) *http.Server {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)
 	return &http.Server{
 		Handler: handler, TLSConfig: config, Protocols: protocols, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 }
