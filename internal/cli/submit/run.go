@@ -3,18 +3,16 @@ package submit
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/internal/submission"
+	"amends.dev/amends/stages/durability"
 )
 
 // summary is what a run did.
@@ -61,7 +59,7 @@ func (o *options) run(ctx context.Context, client *submission.Client) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	if err := reach(ctx, client); err != nil {
+	if err := o.reach(ctx, client); err != nil {
 		return err
 	}
 	s := &state{options: o, client: client, summary: summary{Performed: map[string]int{}, Refused: []refusal{}}}
@@ -93,40 +91,7 @@ func (o *options) run(ctx context.Context, client *submission.Client) error {
 	if err := s.print(); err != nil {
 		return fmt.Errorf("write the summary: %w", err)
 	}
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("stopped after %d transactions, which stay; run it again to go on: %w", s.summary.Sent, ctx.Err())
-	case s.err != nil:
-		return fmt.Errorf("%w; run it again to go on", s.err)
-	case readErr != nil:
-		return exit.With(exit.Usage, readErr)
-	case len(s.summary.Refused) > 0:
-		return exit.Quiet(exit.Error)
-	}
-	return nil
-}
-
-// patience is how many seconds a server may be away before the first request. One that answered once is waited for without
-// end, unless --attempts says otherwise: what was sent by then may be kept or not.
-const patience = 30
-
-// reach waits until the server answers, whatever it says.
-func reach(ctx context.Context, client *submission.Client) error {
-	for second := 0; ; second++ {
-		_, err := client.Find(ctx, "reachable")
-		var away *url.Error
-		switch {
-		case ctx.Err() != nil:
-			return fmt.Errorf("nothing was sent: %w", ctx.Err())
-		case !errors.As(err, &away):
-			return nil
-		case second == patience:
-			return fmt.Errorf("nothing was sent: the intake does not answer: %w; start one with amendsctl run intake, or name another with --url", err)
-		}
-		if err := client.Sleep(ctx, time.Second); err != nil {
-			return fmt.Errorf("nothing was sent: %w", err)
-		}
-	}
+	return s.outcome(ctx, readErr)
 }
 
 func (s *state) fail(err error) {
@@ -161,8 +126,11 @@ func (s *state) send(ctx context.Context, l line) error {
 		sum.Refused = append(sum.Refused, refusal{Line: l.number, Status: a.Status, Error: a.Error, Detail: a.Detail})
 	}
 	s.progress()
-	if a.Status == http.StatusUnauthorized || a.Status == http.StatusNotFound {
-		return fmt.Errorf("line %d: %s: %s", l.number, a.Error, a.Detail) // so will be the others
+	switch a.Status {
+	case http.StatusUnauthorized:
+		return &refusedError{l.number, a.Error + ": " + a.Detail, "set --token-file, or --cert and --key, to what the intake accepts"}
+	case http.StatusNotFound:
+		return &refusedError{l.number, a.Error + ": " + a.Detail, "set -n to the namespace that the intake at --url serves"}
 	}
 	return nil
 }
@@ -193,9 +161,13 @@ func (s *state) print() error {
 		return encoder.Encode(sum)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d transactions:", sum.Sent)
+	fmt.Fprintf(&text, "%s:", counted(sum.Sent))
 	for _, level := range slices.Sorted(maps.Keys(sum.Performed)) {
-		fmt.Fprintf(&text, " %d %s,", sum.Performed[level], level)
+		name := level
+		if level == string(durability.None) {
+			name = "performed and not kept"
+		}
+		fmt.Fprintf(&text, " %d %s,", sum.Performed[level], name)
 	}
 	fmt.Fprintf(&text, " %d found there already, %d refused", sum.Found, len(sum.Refused))
 	if sum.Promised > 0 {
