@@ -26,7 +26,7 @@ const (
 	phaseWhole  = "whole" // of deriving and loading at the same time
 )
 
-// run rebuilds: look, derive where the dataset is to be kept, begin, create, fill, finish. Nothing is written to any server
+// run rebuilds: look, derive where that has to be done first, begin, create, fill, finish. Nothing is written to any server
 // before begin.
 func (j *job) run(ctx context.Context) (*Result, error) {
 	t, err := j.look(ctx)
@@ -54,11 +54,11 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	if t.live {
 		return r, j.finish(ctx, log)
 	}
-	if j.mode == modeBulk && j.dataset != "" {
-		if err := j.derive(ctx, t, r); err != nil {
-			return nil, err
-		}
+	remove, err := j.prepare(ctx, pool, t, r)
+	if err != nil {
+		return nil, err
 	}
+	defer remove()
 	if err := log.begin(ctx, through); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	if err := j.fill(ctx, t, applied, log, r); err != nil {
-		return nil, err
+		return nil, j.left(err)
 	}
 	return r, j.finish(ctx, log)
 }
@@ -125,7 +125,7 @@ func (j *job) derivation(t *target, r *Result) rebuilding.Derivation {
 	}
 }
 
-// derive writes the dataset that is to be kept, or finds it in its folder, where an earlier try left it.
+// derive writes the dataset, or finds it in its folder, where an earlier try left it.
 func (j *job) derive(ctx context.Context, t *target, r *Result) error {
 	if set, err := dataset.Open(j.dataset, nil); err == nil && j.derived(t, set.Meta(), r.Through) {
 		j.progress("the dataset is in %s already", j.dataset)
@@ -209,7 +209,7 @@ func (j *job) loading(ctx context.Context, applied *postgres.Applied, dir string
 	}
 }
 
-// load loads the dataset that is kept.
+// load loads the dataset that is there.
 func (j *job) load(ctx context.Context, applied *postgres.Applied, log *journal, r *Result) error {
 	began := time.Now()
 	loaded, err := rebuilding.Load(ctx, j.loading(ctx, applied, j.dataset, log, r))

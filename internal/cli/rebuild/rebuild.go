@@ -177,8 +177,9 @@ type Result struct {
 	Namespace string `json:"namespace"`
 	From      string `json:"from"`
 	Mode      string `json:"mode"`
-	// Experiment says that the business configurations differ (R02).
-	Experiment bool `json:"experiment"`
+	// Experiment says that Namespace computes the history of ExperimentOf under another business configuration (R02).
+	Experiment   bool   `json:"experiment"`
+	ExperimentOf string `json:"experimentOf,omitempty"`
 	// Resumed says that an interrupted rebuild was finished.
 	Resumed bool `json:"resumed"`
 	// SourceTopicID and Through are the history: from offset 0 to H, by partition.

@@ -95,6 +95,15 @@ func (t *target) differs() bool {
 	return t.ns.BusinessDigest(t.old.SourceTopicID) != t.old.BusinessDigest
 }
 
+// experimentOf is the namespace of which the new one is an experiment (R02): the old one, where the configuration is
+// another; where it is the same, what the old one is an experiment of, which is mostly nothing.
+func (t *target) experimentOf() string {
+	if t.differs() {
+		return t.old.Namespace.Name
+	}
+	return t.old.ExperimentOf
+}
+
 // plan refuses whatever apply would refuse: history that is lost, compacted or about to go, names that are taken (R04).
 func (j *job) plan(ctx context.Context, t *target) error {
 	deps := j.apply

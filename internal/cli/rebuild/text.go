@@ -37,7 +37,7 @@ func writeText(w io.Writer, r *Result) error {
 		b.WriteString(", an interrupted rebuild finished")
 	}
 	if r.Experiment {
-		b.WriteString(": an experiment under another configuration")
+		fmt.Fprintf(&b, ": an experiment under another configuration than that of %s", r.ExperimentOf)
 	}
 	fmt.Fprintf(&b, "\n  history  %v from 0, topic ID %s\n  output   %s\n  built by %s\n", r.Through, r.SourceTopicID, r.OutputTopic, r.BuiltBy)
 	if r.Mode == modeBulk {
@@ -70,11 +70,7 @@ func coded(ctx context.Context, o options, err error) error {
 	case errors.Is(err, boundary.ErrTopicChanged), errors.Is(err, boundary.ErrHistoryLost):
 		return exit.With(exit.Refused, err)
 	case errors.Is(err, derive.ErrOutOfDomain):
-		err = fmt.Errorf("%w; the worker would stop there: nothing can be rebuilt from this history", err)
-		if o.dataset == "" {
-			err = fmt.Errorf("%w; namespace %s is unfinished; remove it with amendsctl delete namespace %s", err, o.into, o.into)
-		}
-		return err
+		return fmt.Errorf("%w; the worker would stop there: nothing can be rebuilt from this history", err)
 	case errors.Is(err, rebuilding.ErrStopped), errors.Is(err, rebuilding.ErrStalled), errors.Is(err, rebuild.ErrDataset):
 		return err
 	}
