@@ -57,6 +57,9 @@ func utc(text []byte) (v int64, length int, ok bool) {
 // pair is the number of the two digits in the lowest bytes.
 func pair(digits uint64) int64 { return int64(digits&15*10 + digits>>8&15) }
 
+// nanosOf is how many nanoseconds one is in a place behind the point.
+var nanosOf = [10]int64{1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1}
+
 // fraction reads Z, or a fraction and Z, and returns nanoseconds and the length of both, 0 where it is neither.
 func fraction(text []byte) (nanos int64, length int) {
 	if text[0] == 'Z' {
@@ -72,8 +75,5 @@ func fraction(text []byte) (nanos int64, length int) {
 	if n == 1 || n == len(text) || text[n] != 'Z' {
 		return 0, 0
 	}
-	for i := n; i <= 9; i++ {
-		nanos *= 10
-	}
-	return nanos, n + 1
+	return nanos * nanosOf[n-1], n + 1
 }

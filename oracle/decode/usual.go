@@ -6,14 +6,16 @@ package decode
 // and the scanner judges the record from its beginning.
 func (d *Decoder) usual(key, value []byte) (Transaction, bool) {
 	var tx Transaction
+	c := cursor{src: value}
+	if !c.literal(`{"txn_id":"`) || !c.txnID(&tx.TxnID) {
+		return tx, false
+	}
 	index, known := d.index.find(d.routes, key)
 	if !known {
 		return tx, false
 	}
 	tx.Key = index
-	c := cursor{src: value}
-	return tx, c.literal(`{"txn_id":"`) && c.txnID(&tx.TxnID) &&
-		c.literal(`","revision":`) && c.integer(&tx.Revision) && tx.Revision > 0 &&
+	return tx, c.literal(`","revision":`) && c.integer(&tx.Revision) && tx.Revision > 0 &&
 		c.literal(`,"kind":"`) && c.kind(&tx.Kind) &&
 		c.literal(`","stock_key":{"item":`) && c.stockKey(key, d.routes[index].itemEnd) &&
 		c.literal(`},"valid_time":"`) && c.instant(&tx.ValidTime) &&

@@ -186,13 +186,14 @@ func FuzzUsual(f *testing.F) {
 	d := awkwardDecoder(f)
 	for _, m := range edges() {
 		f.Add(m.key, m.value)
-		for at := range m.value {
-			changed := slices.Clone(m.value)
-			changed[at] ^= 1 << (at % 8)
-			f.Add(m.key, changed)
-			f.Add(m.key, slices.Insert(slices.Clone(m.value), at, m.value[at]))
-			f.Add(m.key, slices.Delete(slices.Clone(m.value), at, at+1))
-		}
+	}
+	good := edges()[0]
+	for at := range good.value {
+		changed := slices.Clone(good.value)
+		changed[at] ^= 1 << (at % 8)
+		f.Add(good.key, changed)
+		f.Add(good.key, slices.Insert(slices.Clone(good.value), at, good.value[at]))
+		f.Add(good.key, slices.Delete(slices.Clone(good.value), at, at+1))
 	}
 	for _, value := range oracletest.HostileValues() {
 		f.Add([]byte(`["widget","berlin"]`), []byte(value))
@@ -207,8 +208,8 @@ func FuzzUsual(f *testing.F) {
 // TestB080UTCByPlaces reads midnight and noon of each day of eight centuries, and days that there are not, as Instant does.
 func TestB080UTCByPlaces(t *testing.T) {
 	for year := 1600; year <= 2400; year++ {
-		for month := 0; month <= 13; month++ {
-			for day := 0; day <= 32; day++ {
+		for month := range 14 {
+			for day := range 33 {
 				for _, clock := range []string{"00:00:00Z", "12:34:56.789Z"} {
 					samePlaces(t, fmt.Sprintf("%04d-%02d-%02dT%s", year, month, day, clock))
 				}
