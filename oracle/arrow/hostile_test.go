@@ -55,7 +55,7 @@ var shapes = map[string]shape{
 			}
 			return told{0, "hot", 2 * (n - i), "AMEND", monday + i%40*oneDay, i}
 		},
-		shows: func(s arrow.Checksum, p *projection.Projection, n int64) bool {
+		shows: func(s arrow.Checksum, _ *projection.Projection, n int64) bool {
 			return s.Identities == 1 && s.Records == n && s.Balances == 1 && s.LowerConflicts == 0
 		},
 	},
@@ -111,7 +111,7 @@ var shapes = map[string]shape{
 		},
 	},
 	"sums beyond int64 on each day": {
-		record: func(i, n int64) told { // as much down as up, but day by day
+		record: func(i, _ int64) told { // as much down as up, but day by day
 			return told{0, fmt.Sprint("t", i), 1, "NEW", monday + i%500*oneDay, largest(i%500 < 250)}
 		},
 		shows: func(s arrow.Checksum, p *projection.Projection, _ int64) bool {
@@ -120,7 +120,7 @@ var shapes = map[string]shape{
 	},
 	"sums beyond int64 within one day": {
 		record: func(i, n int64) told { return told{0, fmt.Sprint("t", i), 1, "NEW", monday, largest(i < n/2)} },
-		shows: func(s arrow.Checksum, p *projection.Projection, n int64) bool {
+		shows: func(_ arrow.Checksum, p *projection.Projection, n int64) bool {
 			return len(p.OutOfDomain) == 0 && p.Balances[0].Close == -(n/2)
 		},
 	},

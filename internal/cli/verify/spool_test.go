@@ -107,7 +107,7 @@ func TestSpoolLeavesNothingBehind(t *testing.T) {
 	s := newSpooled(t, 400)
 	broken := errors.New("the broker went away")
 	for at := range 3 {
-		history := func(ctx context.Context) iter.Seq2[engine.Record, error] {
+		history := func(context.Context) iter.Seq2[engine.Record, error] {
 			return func(yield func(engine.Record, error) bool) {
 				for i, r := range s.c.Records {
 					if i == at*180 {
