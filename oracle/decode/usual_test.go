@@ -46,14 +46,39 @@ func TestUsualHistories(t *testing.T) {
 	}
 }
 
-// TestUsualRandomHistories does so with records in any order of members, with escapes, white space and damage.
+// TestUsualMixedHistories does so with seeded histories in which every anomaly is common; most of their records are in the
+// usual layout.
+func TestUsualMixedHistories(t *testing.T) {
+	taken, left := 0, 0
+	for seed := range uint64(100) {
+		c := oracletest.Mixed(t, seed, 4+int(seed)*5)
+		d := decode.New(c.Namespace)
+		for _, r := range c.Records {
+			agree(t, d, message{r.Partition, r.Key, r.Value})
+			if d.Usual(r.Key, r.Value) {
+				taken++
+			} else {
+				left++
+			}
+		}
+	}
+	if taken < left || left == 0 {
+		t.Errorf("%d records are in the usual layout and %d are not: want more than half, and some", taken, left)
+	}
+}
+
+// TestUsualRandomHistories does so with records in any order of members, with escapes, white space and damage, and with good
+// records damaged in several places.
 func TestUsualRandomHistories(t *testing.T) {
+	spoiled := awkwardDecoder(t)
 	rapid.Check(t, func(t *rapid.T) {
 		c := oracletest.Cases().Draw(t, "case")
 		d := decode.New(c.Namespace)
 		for _, r := range c.Records {
 			agree(t, d, message{r.Partition, r.Key, r.Value})
 		}
+		good := rapid.SampledFrom(edges()).Draw(t, "good")
+		agree(t, spoiled, message{good.partition, good.key, oracletest.Mutated(t, good.value)})
 	})
 }
 
