@@ -44,7 +44,7 @@ type Loading struct {
 // LoadedPartition says what became of one partition.
 type LoadedPartition struct {
 	Partition int32
-	// Rows is how many rows the dataset has of it.
+	// Rows is how many rows the dataset has of it, 0 where it was not derived again.
 	Rows int64
 	// Again says that it had been loaded before.
 	Again bool
@@ -52,7 +52,10 @@ type LoadedPartition struct {
 
 // Loaded counts what was loaded.
 type Loaded struct {
-	Accepted, Rejected, Rows int64
+	// Accepted and Rejected count the records of all partitions.
+	Accepted, Rejected int64
+	// Rows counts the rows of the dataset, without those of partitions that were not derived again.
+	Rows int64
 }
 
 // attempts and pause bound how often a fault of the infrastructure is tried again.
@@ -68,6 +71,11 @@ func Load(ctx context.Context, l Loading) (Loaded, error) {
 	if err != nil {
 		return Loaded{}, err
 	}
+	loader, closeAll, err := l.open(ctx, set)
+	if err != nil {
+		return Loaded{}, err
+	}
+	defer closeAll()
 	ready := make(chan int32)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -80,7 +88,7 @@ func Load(ctx context.Context, l Loading) (Loaded, error) {
 			}
 		}
 	}()
-	if err := l.load(ctx, set, ready); err != nil {
+	if err := l.load(ctx, loader, set, ready); err != nil {
 		return Loaded{}, err
 	}
 	return loaded(set), nil
@@ -100,33 +108,36 @@ func loaded(set *dataset.Set) Loaded {
 	return n
 }
 
-// load loads the partitions of a dataset as they become ready, and returns when there will be no more, or at the first error.
-func (l *Loading) load(ctx context.Context, set *dataset.Set, ready <-chan int32) error {
-	parallel := max(1, l.Parallel)
+// open connects to the state that is loaded. The caller calls the returned function when done.
+func (l *Loading) open(ctx context.Context, set *dataset.Set) (*rebuild.Loader, func(), error) {
 	pool, err := postgres.Connect(ctx, postgres.Options{
-		URL: l.StateURL, Schema: l.Applied.StateSchema, Application: postgres.ApplicationName(pipeline.RebuildName, l.Applied.Name), MaxConns: int32(parallel),
+		URL: l.StateURL, Schema: l.Applied.StateSchema, Application: postgres.ApplicationName(pipeline.RebuildName, l.Applied.Name), MaxConns: int32(l.parallel()),
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer pool.Close()
 	if err := postgres.CheckLayout(ctx, pool, postgres.KindNamespace, l.Applied.StateSchema); err != nil {
-		return err
+		pool.Close()
+		return nil, nil, err
 	}
 	loader, err := rebuild.NewLoader(l.config(), set, postgres.NewRebuildStore(pool, l.Applied.SourceTopicID), l.Member, l.Ends)
 	if err != nil {
-		return err
+		pool.Close()
+		return nil, nil, err
 	}
-	return l.all(ctx, loader, set, parallel, ready)
+	return loader, pool.Close, nil
 }
 
-// all loads the partitions, some at a time.
-func (l *Loading) all(ctx context.Context, loader *rebuild.Loader, set *dataset.Set, parallel int, ready <-chan int32) error {
+func (l *Loading) parallel() int { return max(1, l.Parallel) }
+
+// load loads the partitions of a dataset as they become ready, some at a time, and returns when there will be no more, or at
+// the first error.
+func (l *Loading) load(ctx context.Context, loader *rebuild.Loader, set *dataset.Set, ready <-chan int32) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
 	var told sync.Mutex
-	for range parallel {
+	for range l.parallel() {
 		group.Go(func() {
 			for partition := range ready {
 				again, err := l.patiently(ctx, loader, partition)

@@ -28,10 +28,19 @@ var ErrHistory = errors.New("not a history of this partition")
 // Source returns the visible records of one partition from offset 0 to H, in offset order.
 type Source func(partition int32) engine.History
 
-// Run computes all partitions, parallel of them at a time, and writes their facts; the caller closes the writer. Its error
-// wraps ErrOutOfDomain or ErrHistory where these apply, or is that of the source or the disk. Memory is bounded by
-// parallel partitions' histories.
+// Run computes all partitions, as Some does.
 func Run(ctx context.Context, w *derived.Writer, ns *manifests.Namespace, source Source, parallel int) error {
+	all := make([]int32, ns.Spec.Source.Partitions)
+	for partition := range all {
+		all[partition] = int32(partition)
+	}
+	return Some(ctx, w, ns, source, all, parallel)
+}
+
+// Some computes some partitions in the order given, parallel of them at a time, and writes their facts; the caller closes the
+// writer. Its error wraps ErrOutOfDomain or ErrHistory where these apply, or is that of the source or the disk. Memory is
+// that of parallel partitions: about 60 bytes and its transaction ID for each accepted record.
+func Some(ctx context.Context, w *derived.Writer, ns *manifests.Namespace, source Source, partitions []int32, parallel int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	decoder := decode.New(ns)
@@ -46,7 +55,7 @@ func Run(ctx context.Context, w *derived.Writer, ns *manifests.Namespace, source
 			}
 		})
 	}
-	for partition := range ns.Spec.Source.Partitions {
+	for _, partition := range partitions {
 		select {
 		case next <- partition:
 		case <-ctx.Done():

@@ -46,7 +46,7 @@ func (s *RebuildStore) State(ctx context.Context, partition int32) (rebuild.Stat
 
 func rebuildState(ctx context.Context, q querier, partition int32) (rebuild.State, error) {
 	var state rebuild.State
-	err := q.QueryRow(ctx, rebuildStateSQL, partition).Scan(&state.Epoch, &state.NextOffset, &state.Member, &state.Stopped)
+	err := q.QueryRow(ctx, rebuildStateSQL, partition).Scan(&state.Epoch, &state.NextOffset, &state.Member, &state.Stopped, &state.Accepted, &state.Rejected)
 	return state, err
 }
 

@@ -36,18 +36,31 @@ func NewLoader(config *ledger.Config, dataset Dataset, store Store, member strin
 	return &Loader{config: config, dataset: dataset, store: store, member: member}, nil
 }
 
+// Before reports whether this rebuild loaded a partition before, and with how many records; it reads nothing of the dataset but
+// H. The error is a fault.
+func (l *Loader) Before(ctx context.Context, partition int32) (state State, loaded bool, err error) {
+	state, err = l.store.State(ctx, partition)
+	if err != nil {
+		return state, false, fmt.Errorf("load partition %d: %w", partition, err)
+	}
+	if state.Epoch == 1 && state.Member == l.member && state.NextOffset == l.dataset.Meta().Ends[partition] && !state.Stopped {
+		mark.Hit("rebuild.2 loaded before")
+		return state, true, nil
+	}
+	return state, false, nil
+}
+
 // Partition loads one partition, or finds that this rebuild loaded it before: then it reports false. An error wraps
 // ErrNotEmpty, ErrDataset, or is a fault; trying again is safe.
 func (l *Loader) Partition(ctx context.Context, partition int32) (loaded bool, err error) {
-	state, err := l.store.State(ctx, partition)
+	state, before, err := l.Before(ctx, partition)
 	if err != nil {
-		return false, fmt.Errorf("load partition %d: %w", partition, err)
+		return false, err
 	}
-	meta := l.dataset.Meta()
-	if state.Epoch == 1 && state.Member == l.member && state.NextOffset == meta.Ends[partition] && !state.Stopped {
-		mark.Hit("rebuild.2 loaded before")
+	if before {
 		return false, nil
 	}
+	meta := l.dataset.Meta()
 	if state.Epoch != 0 || state.NextOffset != 0 || state.Stopped {
 		mark.Hit("rebuild.2 not untouched")
 		return false, fmt.Errorf("load partition %d: %w: epoch %d of %s, frontier %d", partition, ErrNotEmpty, state.Epoch, state.Member, state.NextOffset)

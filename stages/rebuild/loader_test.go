@@ -92,6 +92,17 @@ func TestRebuild3AnotherNamespace(t *testing.T) {
 	}
 }
 
+// careless is a store that loads over whatever is there.
+type careless struct {
+	memory.Store
+	loads int
+}
+
+func (c *careless) Load(context.Context, rebuild.Load) error {
+	c.loads++
+	return nil
+}
+
 // TestRebuild2OnlyUntouched: a partition is loaded once, an empty one too; one that has an owner, a frontier, a stop, or was
 // loaded by another rebuild, is left as it is.
 func TestRebuild2OnlyUntouched(t *testing.T) {
@@ -120,12 +131,26 @@ func TestRebuild2OnlyUntouched(t *testing.T) {
 			t.Errorf("another rebuild: %v", err)
 		}
 	}
+	longer := dataset(cfg)
+	longer.meta.Ends = []int64{6, 0}
+	l, err := rebuild.NewLoader(cfg, longer, memory.Store{Worker: store}, "m", []int64{6, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Partition(t.Context(), 0); !errors.Is(err, rebuild.ErrNotEmpty) {
+		t.Errorf("the same rebuild, through another H: %v", err)
+	}
 	owned := workertest.NewStore(2)
 	if _, err := owned.InstallEpoch(t.Context(), worker.Installation{Member: "w", Generation: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loader(owned, "m").Partition(t.Context(), 0); !errors.Is(err, rebuild.ErrNotEmpty) {
-		t.Errorf("a partition with an owner: %v", err)
+	eager := &careless{Store: memory.Store{Worker: owned}}
+	l, err = rebuild.NewLoader(cfg, dataset(cfg), eager, "m", []int64{5, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Partition(t.Context(), 0); !errors.Is(err, rebuild.ErrNotEmpty) || eager.loads > 0 {
+		t.Errorf("a partition with an owner: %v, loaded %d times", err, eager.loads)
 	}
 	stopped := workertest.NewStore(2)
 	if err := stopped.RecordStop(t.Context(), 0, 0, 0, worker.Stop{Reason: "internal_error"}); err != nil {

@@ -72,6 +72,8 @@ type State struct {
 	Member string
 	// Stopped says that the partition was stopped for good.
 	Stopped bool
+	// Accepted and Rejected count the records that it was loaded with, where the store keeps them.
+	Accepted, Rejected int64
 }
 
 // Load is everything that one partition is loaded with. Each sequence is read once, in any order, several at the same time.

@@ -209,8 +209,7 @@ func TestRebuildRefusals(t *testing.T) {
 			damage: func(w *world) {
 				w.fake.Produce(w.t, &kgo.Record{Topic: "shop.transactions", Partition: ledger.PartitionOf([]byte(`["widget","berlin"]`), 2), Key: []byte(`["widget","berlin"]`), Value: []byte(
 					`{"txn_id":"o","revision":1,"kind":"NEW","stock_key":{"item":"widget","location":"berlin"},"valid_time":"2026-01-02T00:00:00Z","qty":9223372036854775807,"source_time":"2026-01-02T00:00:00Z"}`)})
-			}, code: 1, line: `a close is out of domain: widget/berlin on 20.* would close at \d{19}; the worker would stop`,
-			args: []string{"--dataset", "kept"}}, // else it is found when the namespace is there: see TestR09DomainLeft of rebuild
+			}, code: 1, line: `a close is out of domain: widget/berlin on 20.* would close at \d{19}; the worker would stop`},
 		"no snapshot": {code: 1, line: `no snapshot`, args: []string{"--from", "absent"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -182,7 +182,7 @@ func (w *world) overflow() {
 // TestR09DomainFoundFirst: a close out of domain ends a bulk rebuild before anything is created, with and without a dataset
 // that is kept: no worker has proved that all closes fit. The same history without that record is rebuilt.
 func TestR09DomainFoundFirst(t *testing.T) {
-	mark.Expect(t, "R09 derived before anything is created")
+	mark.Expect(t, "S11 derived before anything is created")
 	w := newWorld(t)
 	args := []string{"rebuild", "-n", "shop", "--into", "fresh", "--mode", "bulk"}
 	if out := w.must("rebuild", "-n", "shop", "--into", "twin", "--mode", "bulk"); strings.Contains(out, "whole") {
@@ -216,4 +216,9 @@ func TestR09DomainLeft(t *testing.T) {
 	}
 	w.refused(`is unfinished`, "verify", "--quiesce", "-n", "fresh")
 	w.must("delete", "namespace", "fresh", "--confirm", "fresh", "--with-topics")
+	// Under another configuration the old worker has proved nothing.
+	code, _, stderr = w.ctl("rebuild", "-n", "shop", "--into", "other", "-f", w.manifest("other", 61), "--mode", "bulk", "--experiment")
+	if code != exit.Error || !strings.Contains(stderr, "a close is out of domain") || strings.Contains(stderr, "unfinished") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
 }
