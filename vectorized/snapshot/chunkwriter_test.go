@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -287,6 +288,40 @@ func TestLayoutRefused(t *testing.T) {
 		_, err := newLayout(parquet.NewSchema("sample", parquet.Group{"v": parquet.Encoded(parquet.String(), e)}), fast)
 		if known := e == &parquet.DeltaLengthByteArray || e == &parquet.RLEDictionary; known != (err == nil) {
 			t.Errorf("%v: %v", e, err)
+		}
+	}
+}
+
+// TestChunkMetadata compares what a footer says of a column with what was written: other readers leave row groups out by it.
+func TestChunkMetadata(t *testing.T) {
+	for _, c := range []struct {
+		sample    sample
+		rows      cells
+		nulls     int64
+		low, high []byte
+	}{
+		{samples[0], cells{int32(7), int32(-7), int32(0)}, 0, []byte{0xF9, 0xFF, 0xFF, 0xFF}, []byte{7, 0, 0, 0}},
+		{samples[2], cells{nil, int64(3), int64(-2), nil, int64(258)}, 2, []byte{0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, []byte{2, 1, 0, 0, 0, 0, 0, 0}},
+		{samples[2], cells{nil, nil}, 2, nil, nil},
+		{samples[5], cells{"b", nil, "a"}, 1, nil, nil},
+		{samples[6], cells{"b", nil, "a", "b"}, 1, nil, nil},
+	} {
+		data := c.sample.write(t, c.sample.layout(t, fast, true), &encoder{}, []cells{c.rows})
+		f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := f.Metadata().RowGroups[0]
+		m := g.Columns[0].MetaData
+		s := m.Statistics
+		if s.NullCount != c.nulls || !bytes.Equal(s.MinValue, c.low) || !bytes.Equal(s.MaxValue, c.high) {
+			t.Errorf("%s, %v: %d nulls, from %x to %x", c.sample.name, c.rows, s.NullCount, s.MinValue, s.MaxValue)
+		}
+		rows := int64(len(c.rows))
+		footer := int64(binary.LittleEndian.Uint32(data[len(data)-8:])) + 8
+		pages := int64(len(data)-len(magic)) - footer // of the only column
+		if m.NumValues != rows || g.NumRows != rows || f.NumRows() != rows || m.TotalCompressedSize != pages || g.TotalCompressedSize != pages {
+			t.Errorf("%s: %d values, %d and %d rows, want %d; %d bytes of %d", c.sample.name, m.NumValues, g.NumRows, f.NumRows(), rows, m.TotalCompressedSize, pages)
 		}
 	}
 }
