@@ -198,7 +198,8 @@ const (
 
 // What excluded the writers (R22).
 const (
-	// ByLease: nobody else held the writer lease from before H was captured until after the comparison.
+	// ByLease: nobody else held the writer lease from before H was captured until after the comparison. A run that does not
+	// hold it itself knows that at its end only.
 	ByLease = "lease"
 	// ByStatement: the operator says so, and no lease could be read.
 	ByStatement = "statement"
@@ -218,7 +219,7 @@ type Result struct {
 	O            []int64
 	// Worker and View are the frontiers last seen.
 	Worker, View []int64
-	// WritersExcludedBy is ByLease or ByStatement; empty while unknown.
+	// WritersExcludedBy is ByLease or ByStatement; empty while unknown, and where a writer was not excluded.
 	WritersExcludedBy string
 	// Checks are the completion checks that held.
 	Checks []Check

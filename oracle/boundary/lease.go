@@ -78,7 +78,7 @@ func (m *Machine) exclude(at time.Duration, o Observation) Move {
 		m.result.WritersExcludedBy, m.term = ByLease, l.Term
 		m.held("the writer lease is held by this run, %s, under term %d", l.Holder, l.Term)
 	case m.cfg.Holder == "" || o.AcquireDenied:
-		m.result.WritersExcludedBy, m.term = ByLease, l.Term
+		m.term = l.Term // whether that kept writers out is known at the end
 		m.held("nobody holds the writer lease, term %d; this run only looks at it", l.Term)
 	case m.expired(at):
 		m.incomplete(nil, nil, true, "the writer lease is free and could not be taken within %s", m.cfg.Timeout)
@@ -90,14 +90,17 @@ func (m *Machine) exclude(at time.Duration, o Observation) Move {
 }
 
 // recheckLease proves that nobody else had the lease since the writers were excluded: a holder raises the term. A lease
-// of this run's that expired and that nobody took kept everybody out all the same.
+// of this run's that expired and that nobody took kept everybody out all the same, and so did one that was only looked at.
 func (m *Machine) recheckLease(l *Lease) {
 	switch {
 	case l.Unreadable && m.result.WritersExcludedBy == ByStatement:
 	case l.Unreadable:
 		m.incomplete(nil, nil, true, "the writer lease can no longer be read")
-	case l.Term != m.term && m.result.WritersExcludedBy == ByLease, l.Held && !m.mine(l):
+	case l.Term != m.term && m.result.WritersExcludedBy != ByStatement, l.Held && !m.mine(l):
 		mark.Hit("R22 lease taken during the run")
+		m.result.WritersExcludedBy = ""
 		m.incomplete(nil, nil, true, "%s took the writer lease during the run (term %d)", l.Holder, l.Term)
+	case m.result.WritersExcludedBy == "":
+		m.result.WritersExcludedBy = ByLease
 	}
 }

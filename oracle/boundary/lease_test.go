@@ -47,6 +47,15 @@ func TestR22LeaseThatIsOnlyLookedAt(t *testing.T) {
 	w.acquireDenied = true
 	_, r = run(t, w, map[int]func(*world){-1: func(w *world) { w.lease = Lease{Holder: "gen", Term: 7} }}) // came and went
 	expect(t, r, PhaseRecheck, "gen took the writer lease during the run (term 7)", -1, true)
+	if r.WritersExcludedBy != "" {
+		t.Errorf("a writer came, and %q excluded it", r.WritersExcludedBy)
+	}
+	w = holding()
+	w.acquireDenied = true
+	_, r = run(t, w, map[int]func(*world){-1: func(w *world) { w.lease.Unreadable = true }})
+	if expect(t, r, PhaseRecheck, "can no longer be read", -1, true); r.WritersExcludedBy != "" {
+		t.Errorf("nothing shows that %q excluded writers", r.WritersExcludedBy)
+	}
 }
 
 // TestR22UnreadableLease: where no lease can be read, the operator has to say that writers are stopped.

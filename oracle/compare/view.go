@@ -31,12 +31,15 @@ type Guard struct {
 	Fault string
 }
 
-// Guards takes over every damaged guard of the view; an undamaged view has none.
-func (c *Collector) Guards(damaged iter.Seq2[Guard, error]) error {
+// Guards counts the guards of rows rows of the view and takes over every damaged one; an undamaged view has none.
+func (c *Collector) Guards(rows int64, damaged iter.Seq2[Guard, error]) error {
+	t := c.tallies[FamilyGuard]
+	t.Oracle, t.View, t.Equal = t.Oracle+rows, t.View+rows, t.Equal+rows
 	for g, err := range damaged {
 		if err != nil {
 			return err
 		}
+		t.Oracle, t.View, t.Equal = t.Oracle-1, t.View-1, t.Equal-1
 		c.add(Difference{Family: FamilyGuard, Item: g.Item, Location: g.Location, Day: g.Day, View: &Value{Fault: g.Fault}}, false)
 	}
 	return nil

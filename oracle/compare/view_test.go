@@ -38,17 +38,20 @@ func TestKeysOfTheView(t *testing.T) {
 
 func TestGuards(t *testing.T) {
 	c := NewCollector(1, map[Key]bool{{"a", "L"}: true}) // a guard counts, certified or not
-	if err := c.Guards(Slice[Guard](nil)); err != nil || c.Differences() != 0 {
-		t.Fatalf("the undamaged twin: %d differences, %v", c.Differences(), err)
+	if err := c.Guards(5, Slice[Guard](nil)); err != nil || c.Differences() != 0 || c.Tally(FamilyGuard) != (Tally{Oracle: 5, View: 5, Equal: 5}) {
+		t.Fatalf("the undamaged twin: %+v, %v", c.Tally(FamilyGuard), err)
 	}
-	if err := c.Guards(Slice([]Guard{{"a", "L", "2026-01-01", "version 0"}, {"b", "L", "", "version 0"}})); err != nil {
+	if err := c.Guards(3, Slice([]Guard{{"a", "L", "2026-01-01", "version 0"}, {"b", "L", "", "version 0"}})); err != nil {
 		t.Fatal(err)
 	}
 	if d := c.Listed(); len(d) != 1 || d[0].Kind != Evidence || d[0].View.Fault != "version 0" || c.Differences() != 2 {
 		t.Errorf("%d differences, listed %+v", c.Differences(), d)
 	}
+	if got, want := c.Tally(FamilyGuard), (Tally{Oracle: 6, View: 8, Equal: 6, Extra: 2}); got != want {
+		t.Errorf("counted %+v, want %+v", got, want)
+	}
 	broken := errors.New("read")
-	if err := c.Guards(iter.Seq2[Guard, error](func(yield func(Guard, error) bool) { yield(Guard{}, broken) })); !errors.Is(err, broken) {
+	if err := c.Guards(0, iter.Seq2[Guard, error](func(yield func(Guard, error) bool) { yield(Guard{}, broken) })); !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
 }

@@ -15,7 +15,9 @@ import (
 func (c *Collector) Keys() []Key {
 	keys := make([]Key, 0, len(c.asked))
 	for _, index := range c.asked {
-		keys = append(keys, c.histories[index].derive(c.namespace.Spec.StockKeys[index]))
+		key := c.histories[index].derive(c.namespace.Spec.StockKeys[index])
+		key.origin = dayOf(c.namespace.Spec.LedgerOrigin)
+		keys = append(keys, key)
 	}
 	return keys
 }

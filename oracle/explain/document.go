@@ -3,6 +3,7 @@ package explain
 import (
 	"encoding/json"
 	"io"
+	"math/big"
 	"slices"
 )
 
@@ -16,6 +17,9 @@ type Document struct {
 	// Day is the day asked for; empty where all were.
 	Day string `json:"day,omitempty"`
 	Key Key    `json:"key"`
+	// Implied is the close of Day where no transaction is active on it (S5); nil where one is, where all days were asked for,
+	// of a BLOCKED key, and before the ledger origin.
+	Implied *Implied `json:"implied,omitempty"`
 	// Versions are the key's output versions; nil where there is no output topic to read.
 	Versions []Version `json:"versions"`
 	// OmittedVersions counts what Limited left out.
@@ -40,11 +44,19 @@ type Source struct {
 	Records int64 `json:"records"`
 }
 
+// Implied is the close of a day without activity: that of the most recent earlier day that has one, or the opening balance.
+type Implied struct {
+	Close *big.Int `json:"close"`
+	// From is the day whose close it is; empty for the opening balance.
+	From string `json:"from,omitempty"`
+}
+
 // OnDay is the document as far as one day is concerned; the key's status stays.
 func (d Document) OnDay(day string) Document {
 	if day == "" {
 		return d
 	}
+	d.Implied = d.Key.implied(day)
 	d.Day, d.Key = day, d.Key.OnDay(day)
 	other := func(f Fact) bool { return f.Day != day && f.Family != FamilyStatus }
 	if d.Versions != nil {

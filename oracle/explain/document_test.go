@@ -81,7 +81,10 @@ func documents(t *testing.T) map[string]explain.Document {
 	blocked.Source = explain.Source{Name: "history.jsonl", From: []int64{}, Through: []int64{}, Records: 2}
 	untouched := blocked
 	untouched.Key = collect(t)
-	return map[string]explain.Document{"ready": ready, "blocked": blocked, "untouched": untouched, "day": ready.OnDay("2026-01-03")}
+	lost := untouched
+	lost.Source = explain.Source{Name: "in", TopicID: "S", From: []int64{5, 0}, Through: []int64{7, 3}, Records: 5}
+	return map[string]explain.Document{"ready": ready, "blocked": blocked, "untouched": untouched, "day": ready.OnDay("2026-01-03"),
+		"early": ready.OnDay("2025-12-31"), "quiet": untouched.OnDay("2026-01-03"), "between": ready.OnDay("2026-01-02"), "lost": lost}
 }
 
 // TestGolden: text as it was looked at.
@@ -189,10 +192,10 @@ func TestViewOfDaysWithoutActivity(t *testing.T) {
 	if got := text(d); strings.Count(got, want) != 1 || strings.Count(got, shows) != 1 {
 		t.Errorf("all days:\n%s", got)
 	}
-	if got := text(d.OnDay("2026-01-09")); !strings.Contains(got, "2026-01-09  no active transaction on this day\n"+want) {
+	if got := text(d.OnDay("2026-01-09")); !strings.Contains(got, "2026-01-09  no active transaction on this day: its close is 50, the close of 2026-01-03\n"+want) {
 		t.Errorf("that day:\n%s", got)
 	}
-	if got := text(d.OnDay("2026-01-10")); !strings.Contains(got, "2026-01-10  no active transaction on this day\n") || strings.Contains(got, shows) {
+	if got := text(d.OnDay("2026-01-10")); !strings.Contains(got, "2026-01-10  no active transaction on this day: its close is 50, the close of 2026-01-03\n") || strings.Contains(got, shows) {
 		t.Errorf("another day:\n%s", got)
 	}
 	if got := text(d.OnDay("2026-01-03")); strings.Contains(got, "no active transaction") {

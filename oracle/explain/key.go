@@ -25,6 +25,9 @@ type Key struct {
 	Days []Day `json:"days"`
 	// Omitted counts what Limited left out.
 	Omitted Omitted `json:"omitted"`
+
+	// origin is the day of the ledger origin, from which on the opening balance counts.
+	origin string
 }
 
 // The trust statuses of a key (S4).

@@ -1,6 +1,9 @@
 package explain
 
-import "slices"
+import (
+	"math/big"
+	"slices"
+)
 
 // OnDay is the key as far as one day is concerned: the day itself and the identities of which any revision moves stock
 // on it. What is left out is counted; the closes are those of the whole history.
@@ -11,6 +14,24 @@ func (k Key) OnDay(day string) Key {
 	out.Omitted.Days += int64(len(k.Days) - len(out.Days))
 	out.Omitted.Identities += int64(len(k.Identities) - len(out.Identities))
 	return out
+}
+
+// implied is the close of a day on which no transaction is active; nil where one is, of a BLOCKED key, and before the
+// ledger origin.
+func (k Key) implied(day string) *Implied {
+	if k.Status == Blocked || day < k.origin {
+		return nil
+	}
+	last := &Implied{Close: big.NewInt(k.OpeningBalance)}
+	for _, d := range k.Days { // ascending, and so are their texts
+		if d.Day == day {
+			return nil
+		}
+		if d.Day < day {
+			last = &Implied{Close: d.Close, From: d.Day}
+		}
+	}
+	return last
 }
 
 // Limited is the key with at most limit days, identities, rejected records, contributions of a day, revisions of an

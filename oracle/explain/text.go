@@ -13,7 +13,7 @@ func Text(w io.Writer, d Document) error {
 	var b strings.Builder
 	k := d.Key
 	fmt.Fprintf(&b, "%s in %s: %s; opening balance %d, reorder threshold %d\n",
-		Show(Name{k.Item, k.Location}), d.Namespace, statusText(k), k.OpeningBalance, k.ReorderThreshold)
+		Show(Name{k.Item, k.Location}), d.Namespace, statusText(k)+retained(d.Source), k.OpeningBalance, k.ReorderThreshold)
 	fmt.Fprintf(&b, "source: %s, %d records read", path(d.Source.Name), d.Source.Records)
 	if len(d.Source.Through) > 0 {
 		fmt.Fprintf(&b, ", offsets %v to %v", d.Source.From, d.Source.Through)
@@ -43,6 +43,14 @@ func statusText(k Key) string {
 	default:
 		return "no record of this key was accepted"
 	}
+}
+
+// retained qualifies what is said of a history whose beginning is lost; empty where it is whole.
+func retained(s Source) string {
+	if !slices.ContainsFunc(s.From, func(offset int64) bool { return offset > 0 }) {
+		return ""
+	}
+	return fmt.Sprintf(" in what is retained from offsets %v on, what came before is lost", s.From)
 }
 
 // writeIdentities writes every revision with what it counts for.
@@ -92,7 +100,7 @@ func writeRejected(b *strings.Builder, k Key) {
 // writeDays writes the fold, each day with its contributions, its crossing test and what the view has.
 func writeDays(b *strings.Builder, d Document) {
 	k := d.Key
-	if k.Status != Ready {
+	if k.Status != Ready && d.Implied == nil {
 		return
 	}
 	fmt.Fprintf(b, "days (%d%s):\n", len(k.Days), omitted(k.Omitted.Days))
@@ -108,8 +116,15 @@ func writeDays(b *strings.Builder, d Document) {
 			fmt.Fprintf(b, "    view: %s\n", viewOf(d.View, day.Day))
 		}
 	}
-	if d.Day != "" && len(k.Days) == 0 {
-		fmt.Fprintf(b, "  %s  no active transaction on this day\n", d.Day)
+	switch {
+	case d.Implied != nil:
+		from := "the opening balance"
+		if d.Implied.From != "" {
+			from = "the close of " + d.Implied.From
+		}
+		fmt.Fprintf(b, "  %s  no active transaction on this day: its close is %s, %s\n", d.Day, d.Implied.Close, from)
+	case d.Day != "" && len(k.Days) == 0:
+		fmt.Fprintf(b, "  %s  no active transaction on this day, which is before the ledger origin\n", d.Day)
 	}
 	writeOthers(b, d)
 }

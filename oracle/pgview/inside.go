@@ -2,6 +2,7 @@ package pgview
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/jackc/pgx/v5"
@@ -20,31 +21,44 @@ func (v viewSnapshot) Keys(ctx context.Context) iter.Seq2[compare.Key, error] {
 }
 
 // Guards implements verify.Internals: rows with a version below 1, which no envelope can have had, and rows that users
-// are shown although they are withdrawn, or are not shown although they are not (S7).
-func (v viewSnapshot) Guards(ctx context.Context) iter.Seq2[compare.Guard, error] {
-	scan := func(rows pgx.Rows, g *compare.Guard) error { return rows.Scan(&g.Item, &g.Location, &g.Day, &g.Fault) }
-	schema := v.applied.ViewSchema
-	return func(yield func(compare.Guard, error) bool) {
-		right, err := v.asCreated(ctx, allViews...)
-		if err != nil {
-			yield(compare.Guard{}, err)
-			return
-		}
-		marks := ` UNION ALL ` + hidden(schema, "balances", "balance") + ` UNION ALL ` + hidden(schema, "alerts", "alert")
-		if right {
-			marks = ``
-		}
-		stream(ctx, v.tx, "the view's guards", scan, `SELECT item, location, day, fault FROM (`+
-			versions(schema, "balance", day)+` UNION ALL `+versions(schema, "alert", day)+` UNION ALL `+versions(schema, "key_status", `''`)+
-			marks+`) AS f (item, location, day, fault)
-		ORDER BY item COLLATE "C", location COLLATE "C", day COLLATE "C", fault COLLATE "C"`)(yield)
+// are shown although they are withdrawn, or are not shown although they are not (S7). A view without either is read once.
+func (v viewSnapshot) Guards(ctx context.Context) (rows int64, damaged iter.Seq2[compare.Guard, error], err error) {
+	right, err := v.asCreated(ctx, allViews...)
+	if err != nil {
+		return 0, nil, err
 	}
+	schema, wrong := v.applied.ViewSchema, int64(0)
+	sql := `SELECT sum(n)::bigint, sum(wrong)::bigint FROM (` +
+		counted(schema, "balance") + ` UNION ALL ` + counted(schema, "alert") + ` UNION ALL ` + counted(schema, "key_status") + `) AS t (n, wrong)`
+	if err := v.tx.QueryRow(ctx, sql).Scan(&rows, &wrong); err != nil {
+		return 0, nil, fmt.Errorf("count the view's guards: %w", err)
+	}
+	if right && wrong == 0 {
+		return rows, func(func(compare.Guard, error) bool) {}, nil
+	}
+	marks := ` UNION ALL ` + hidden(schema, "balances", "balance") + ` UNION ALL ` + hidden(schema, "alerts", "alert")
+	if right {
+		marks = ``
+	}
+	scan := func(rows pgx.Rows, g *compare.Guard) error { return rows.Scan(&g.Item, &g.Location, &g.Day, &g.Fault) }
+	return rows, stream(ctx, v.tx, "the view's guards", scan, `SELECT item, location, day, fault FROM (`+
+		versions(schema, "balance", day)+` UNION ALL `+versions(schema, "alert", day)+` UNION ALL `+versions(schema, "key_status", `''`)+
+		marks+`) AS f (item, location, day, fault)
+		ORDER BY item COLLATE "C", location COLLATE "C", day COLLATE "C", fault COLLATE "C"`), nil
+}
+
+// wrongVersion is true of a row whose version no envelope can have had.
+const wrongVersion = `version IS NULL OR version < 1`
+
+// counted counts the rows of a table, and those of a wrong version among them.
+func counted(schema, base string) string {
+	return `SELECT count(*), count(*) FILTER (WHERE ` + wrongVersion + `) FROM ` + table(schema, base)
 }
 
 // versions selects the rows of a table whose version no envelope can have had.
 func versions(schema, base, day string) string {
 	return `SELECT ` + named + `, ` + day + `, '` + base + ` version ' || coalesce(version::text, 'null') FROM ` + table(schema, base) +
-		` LEFT JOIN ` + table(schema, "stock_key") + ` k USING (key_id) WHERE version IS NULL OR version < 1`
+		` LEFT JOIN ` + table(schema, "stock_key") + ` k USING (key_id) WHERE ` + wrongVersion
 }
 
 // hidden selects the rows of which users are shown the contrary of their deletion mark.

@@ -1,6 +1,14 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"amends.dev/amends/oracle/compare"
+)
+
+// typedColumns stands behind a snapshot's folder in Report.JudgedFrom where its typed columns were judged.
+const typedColumns = ", typed columns"
 
 // fact is one thing that a verdict rests on, in words.
 type fact struct{ name, text string }
@@ -34,7 +42,12 @@ func identity(r *Report) []fact {
 		all = append(all, fact{"experiment", "with the history of " + r.ExperimentOf + " under another business configuration"})
 	}
 	if r.JudgedFrom != "" && r.JudgedFrom != "topic" {
-		all = append(all, fact{"judged from", "snapshot " + plain(r.JudgedFrom)})
+		folder, typed := strings.CutSuffix(r.JudgedFrom, typedColumns)
+		text := "snapshot " + plain(folder)
+		if typed {
+			text += typedColumns
+		}
+		all = append(all, fact{"judged from", text})
 	}
 	return all
 }
@@ -63,7 +76,9 @@ func phases(r *Report) []phase {
 	t := r.Timings
 	facts := int64(0)
 	for _, f := range families(r.Counts) {
-		facts += f.tally.Oracle
+		if f.facts != compare.FamilyGuard { // they are of the same rows
+			facts += f.tally.Oracle
+		}
 	}
 	return []phase{
 		{"writer", "writerMs", t.Writer, ""}, {"source", "sourceMs", t.Source, ""}, {"worker", "workerMs", t.Worker, ""},

@@ -142,6 +142,20 @@ func revisionReasons(k *explain.Key, txnID string, number int64) []string {
 	return reasons
 }
 
+// payloads are the contradicting payloads of a conflict, each with the record that established it.
+func (r reasons) payloads(c Conflict) []string {
+	if k, _ := r.of(c.Item, c.Location); k != nil {
+		if all := revisionReasons(k, c.TxnID, c.Revision); len(all) > 0 {
+			return shorten(all)
+		}
+	}
+	var all []string
+	for _, p := range c.Payloads {
+		all = append(all, fmt.Sprintf("%s at %d:%d", canonical(p.Canonical), p.Partition, p.Offset))
+	}
+	return shorten(all)
+}
+
 // place is the record that established a payload, as partition:offset.
 func place(p explain.Payload) string {
 	return fmt.Sprintf("%d:%d", p.Records[0].Partition, p.Records[0].Offset)

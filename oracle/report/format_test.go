@@ -169,7 +169,7 @@ func TestMarkdownBeginsWithTheStatus(t *testing.T) {
 			t.Errorf("%s begins %.60s", name, text)
 		}
 	}
-	if !seen[PassWithExclusions] {
+	if !seen[Exclusions] {
 		t.Error("no report with exclusions")
 	}
 }

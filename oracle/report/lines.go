@@ -24,6 +24,13 @@ func conflictLine(c Conflict) string {
 	return fmt.Sprintf("%s %s revision %d: %s", keyName(c.Item, c.Location), plain(c.TxnID), c.Revision, state)
 }
 
+// totals are the counts that are no family's, on one line.
+func totals(c Counts) string {
+	return fmt.Sprintf("%s, %s, %s, %d ambiguous and %d superseded conflicts, %s BLOCKED", plural(c.Records, "record", "records"),
+		plural(c.Differences, "difference", "differences"), plural(c.Rejections, "rejection", "rejections"),
+		c.AmbiguousConflicts, c.SupersededConflicts, plural(c.BlockedKeys, "key", "keys"))
+}
+
 // rejectionLine is a rejection on one line.
 func rejectionLine(j Rejection) string {
 	return fmt.Sprintf("partition %d offset %d: %s (fingerprint %s)", j.Partition, j.Offset, j.Reason, j.Fingerprint)

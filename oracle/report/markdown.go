@@ -87,8 +87,7 @@ func (m *markdown) counts(r *Report) {
 		m.add("Nothing was compared; %s known.\n\n", plural(r.Counts.AmbiguousConflicts, "ambiguous conflict is", "ambiguous conflicts are"))
 		return
 	}
-	m.add("%d records, %d differences, %d rejections, %d ambiguous and %d superseded conflicts, %d keys BLOCKED\n\n",
-		r.Counts.Records, r.Counts.Differences, r.Counts.Rejections, r.Counts.AmbiguousConflicts, r.Counts.SupersededConflicts, r.Counts.BlockedKeys)
+	m.add("%s\n\n", totals(r.Counts))
 	m.add("| | oracle | view | equal | changed | missing | extra | uncertified |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, f := range families(r.Counts) {
 		t := f.tally
@@ -127,26 +126,13 @@ func (m *markdown) conflicts(r *Report) {
 	m.details(fmt.Sprintf("Conflicts (%d ambiguous, %d superseded)", r.Counts.AmbiguousConflicts, r.Counts.SupersededConflicts),
 		len(r.Conflicts), "| key | revision | state | payloads |\n|---|---|---|---|\n", func(i int) string {
 			c := r.Conflicts[i]
+			var payloads []string
+			for _, p := range known.payloads(c) {
+				payloads = append(payloads, mdText(p))
+			}
 			return fmt.Sprintf("| %s | %s | %s | %s |\n", mdText(keyName(c.Item, c.Location)),
-				mdText(fmt.Sprintf("%s@%d", plain(c.TxnID), c.Revision)), mdText(c.State), strings.Join(known.payloads(c), "<br>"))
+				mdText(fmt.Sprintf("%s@%d", plain(c.TxnID), c.Revision)), mdText(c.State), strings.Join(payloads, "<br>"))
 		})
-}
-
-// payloads are the contradicting payloads of a conflict, as Markdown.
-func (r reasons) payloads(c Conflict) []string {
-	var all []string
-	if k, _ := r.of(c.Item, c.Location); k != nil {
-		for _, reason := range shorten(revisionReasons(k, c.TxnID, c.Revision)) {
-			all = append(all, mdText(reason))
-		}
-	}
-	if len(all) > 0 {
-		return all
-	}
-	for _, p := range c.Payloads {
-		all = append(all, mdText(fmt.Sprintf("%s at %d:%d", p.Canonical, p.Partition, p.Offset)))
-	}
-	return all
 }
 
 // details appends a table that unfolds, of as many rows as fit; nothing where there are none.

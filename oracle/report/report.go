@@ -95,7 +95,7 @@ type Counts struct {
 	Quarantine compare.Tally `json:"quarantine"`
 	// ConflictRows tallies conflict evidence; AmbiguousConflicts and SupersededConflicts count conflicts by state.
 	ConflictRows compare.Tally `json:"conflictRows"`
-	// Keys tallies the stock keys that the view can name, Guards the damaged guards of its rows.
+	// Keys tallies the stock keys that the view can name, Guards the guards of its rows.
 	Keys                compare.Tally `json:"keys"`
 	Guards              compare.Tally `json:"guards"`
 	AmbiguousConflicts  int64         `json:"ambiguousConflicts"`

@@ -24,7 +24,10 @@ func Text(w io.Writer, r *Report, limit int) error {
 	if r.NotExplained != "" {
 		b.WriteString(unexplained(r) + "\n")
 	}
-	writeList(&b, "conflicts", len(r.Conflicts), limit, func(i int) string { return conflictLine(r.Conflicts[i]) })
+	known := r.reasons()
+	writeList(&b, "conflicts", len(r.Conflicts), limit, func(i int) string {
+		return strings.Join(append([]string{conflictLine(r.Conflicts[i])}, known.payloads(r.Conflicts[i])...), "\n    ")
+	})
 	writeList(&b, "rejections", len(r.Rejections), limit, func(i int) string { return rejectionLine(r.Rejections[i]) })
 	writeExpected(&b, r, limit)
 	writeTimings(&b, r)
@@ -48,8 +51,7 @@ func writeCounts(b *strings.Builder, r *Report) {
 		fmt.Fprintf(b, "counts: nothing was compared; %s known\n", plural(c.AmbiguousConflicts, "ambiguous conflict is", "ambiguous conflicts are"))
 		return
 	}
-	fmt.Fprintf(b, "counts: %d records, %d differences, %d rejections, %d ambiguous and %d superseded conflicts, %d keys BLOCKED\n",
-		c.Records, c.Differences, c.Rejections, c.AmbiguousConflicts, c.SupersededConflicts, c.BlockedKeys)
+	fmt.Fprintf(b, "counts: %s\n", totals(c))
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "family\toracle\tview\tequal\tchanged\tmissing\textra\tuncertified\t")
 	for _, f := range families(r.Counts) {

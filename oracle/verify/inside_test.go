@@ -15,7 +15,17 @@ import (
 func TestS7InsideOfTheView(t *testing.T) {
 	w := newWorld(t)
 	w.demo()
-	w.verify(report.Pass)
+	rows := int64(0)
+	for _, table := range []string{"balance", "alert", "key_status"} {
+		var n int64
+		if err := w.db.QueryRow(t.Context(), `SELECT count(*) FROM amends_shop_view.`+table).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		rows += n
+	}
+	if r := w.verify(report.Pass); rows == 0 || r.Counts.Guards != (compare.Tally{Oracle: rows, View: rows, Equal: rows}) {
+		t.Errorf("%d rows have guards, counted %+v", rows, r.Counts.Guards)
+	}
 	w.exec(`ALTER TABLE amends_shop_view.balance DROP CONSTRAINT balance_version_check`)
 	w.exec(`ALTER TABLE amends_shop_view.alert DROP CONSTRAINT alert_version_check`)
 	w.exec(`ALTER TABLE amends_shop_view.key_status DROP CONSTRAINT key_status_version_check`)
@@ -39,7 +49,7 @@ func TestS7InsideOfTheView(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.exec(c.damage)
-			if r := w.verify(report.Drift); r.Counts.Differences != 1 || !strings.Contains(text(t, r), c.want) {
+			if r := w.verify(report.Drift); r.Counts.Differences != 1 || r.Counts.Guards.Extra != int64(strings.Count(c.want, "guard")) || !strings.Contains(text(t, r), c.want) {
 				t.Errorf("want %q in\n%s", c.want, text(t, r))
 			}
 			w.exec(c.repair)

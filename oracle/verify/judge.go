@@ -149,9 +149,15 @@ func (v *run) compareView(ctx context.Context, p *patience, found *findings, vie
 	if err != nil || !ok {
 		return err
 	}
-	return errors.Join(
-		c.Keys(compare.Slice(v.configured()), awaited(p, "the view's stock keys", inside.Keys(ctx))),
-		c.Guards(awaited(p, "the view's guards", inside.Guards(ctx))))
+	if err := c.Keys(compare.Slice(v.configured()), awaited(p, "the view's stock keys", inside.Keys(ctx))); err != nil {
+		return err
+	}
+	p.await("the view's guards")
+	rows, damaged, err := inside.Guards(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Guards(rows, awaited(p, "the view's guards", damaged))
 }
 
 // compareFacts compares the balances and alerts of a view, in any order where it has one of its own.

@@ -150,8 +150,9 @@ type Unordered interface {
 type Internals interface {
 	// Keys are the stock keys that the view can name, sorted by the bytes of item, then location.
 	Keys(ctx context.Context) iter.Seq2[compare.Key, error]
-	// Guards are the rows whose guard cannot be right, in any order.
-	Guards(ctx context.Context) iter.Seq2[compare.Guard, error]
+	// Guards counts the rows that have a guard, and gives those whose guard cannot be right, in any order. A guard
+	// that is wrong in two ways counts as two.
+	Guards(ctx context.Context) (rows int64, damaged iter.Seq2[compare.Guard, error], err error)
 }
 
 // Topics is the broker, seen by a consumer of the oracle's own.

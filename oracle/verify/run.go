@@ -200,6 +200,7 @@ func (v *run) finish(ctx context.Context) (*report.Report, error) {
 	r.Checks = append(r.Checks, result.Checks...)
 	r.Incomplete = append(r.Incomplete, result.Incomplete...)
 	r.Errors = append(r.Errors, result.Failures...)
+	v.addStalls(ctx)
 	r.Complete = result.Complete && len(r.Incomplete) == 0 && len(r.Errors) == 0
 	switch {
 	case v.found != nil && r.Complete:
