@@ -36,8 +36,8 @@ func New(a *app.App) *cobra.Command {
 		Short:   "Delete a namespace with its state and its view",
 		Long:    "delete removes one thing for good.",
 		Example: namespace.Example,
-		RunE:    get.Wanted,
 	}
+	get.OfKinds(cmd)
 	cmd.AddCommand(namespace)
 	return cmd
 }
@@ -45,8 +45,9 @@ func New(a *app.App) *cobra.Command {
 func newNamespace(a *app.App) *cobra.Command {
 	o := &options{app: a}
 	cmd := &cobra.Command{
-		Use:   "namespace NAME",
-		Short: "Delete a namespace with its state and its view",
+		Use:     "namespace NAME",
+		Aliases: []string{"ns"},
+		Short:   "Delete a namespace with its state and its view",
 		Long: "namespace deletes the view, the processing state and the catalog row of a namespace: balances, alerts, evidence,\n" +
 			"quarantine, outbox, and requests that an intake accepted and has not published yet. Kept reports stay. It refuses,\n" +
 			"exit code 5, while anything works on the namespace: while a stage, an intake or a replay is connected, a lease runs\n" +

@@ -15,8 +15,8 @@ func New(kinds ...*cobra.Command) *cobra.Command {
 		Short:   "Show one thing that is kept, in full",
 		Long:    "describe shows one thing of a kind. `amendsctl get` lists which there are.",
 		Example: get.Examples(kinds),
-		RunE:    get.Wanted,
 	}
+	get.OfKinds(cmd)
 	cmd.AddCommand(kinds...)
 	return cmd
 }

@@ -24,8 +24,8 @@ func New(a *app.App) *cobra.Command {
 		Short:   "Tell why the balances, alerts and status of one stock key are as they are",
 		Long:    "explain derives one thing from the source history, with every record that it rests on.",
 		Example: "  amendsctl explain key widget berlin -n demo",
-		RunE:    get.Wanted,
 	}
+	get.OfKinds(cmd)
 	cmd.AddCommand(newKey(a))
 	return cmd
 }

@@ -19,8 +19,8 @@ func New(kinds ...*cobra.Command) *cobra.Command {
 		Short:   "List what is kept: one line for each",
 		Long:    "get prints a list of things of one kind, the newest last. `amendsctl describe` shows one of them in full.",
 		Example: Examples(kinds),
-		RunE:    Wanted,
 	}
+	OfKinds(cmd)
 	cmd.AddCommand(kinds...)
 	return cmd
 }
@@ -35,8 +35,20 @@ func Examples(kinds []*cobra.Command) string {
 	return strings.Join(lines, "\n")
 }
 
-// Wanted is the error, of exit code 2, of a command that needs a kind and was given none or an unknown one.
-func Wanted(cmd *cobra.Command, args []string) error {
+// OfKinds makes a command one that needs a kind of thing, which are its subcommands.
+func OfKinds(cmd *cobra.Command) {
+	cmd.RunE = wanted
+	cmd.SetFlagErrorFunc(func(failed *cobra.Command, err error) error {
+		// Flags are the kinds': where one is unknown here, what stands before it is no kind.
+		if args := failed.Flags().Args(); failed == cmd && len(args) > 0 {
+			return wanted(cmd, args)
+		}
+		return err
+	})
+}
+
+// wanted is the error, of exit code 2, of a command that needs a kind and was given none or an unknown one.
+func wanted(cmd *cobra.Command, args []string) error {
 	var names []string
 	for _, kind := range cmd.Commands() {
 		if kind.IsAvailableCommand() {

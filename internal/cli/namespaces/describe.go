@@ -36,8 +36,9 @@ type document struct {
 // NewDescribe returns `describe namespace`.
 func NewDescribe(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "namespace NAME",
-		Short: "Show an applied namespace: digests, topics, schemas, sizes",
+		Use:     "namespace NAME",
+		Aliases: []string{"namespaces", "ns"},
+		Short:   "Show an applied namespace: digests, topics, schemas, sizes",
 		Long: "namespace shows what was recorded when a namespace was applied, and how much its outbox, its evidence and its view\n" +
 			"have grown to: nothing of it is ever collected. How far the stages are is shown by amendsctl status.",
 		Example: "  amendsctl describe namespace demo\n  amendsctl describe namespace demo -o json",
@@ -141,7 +142,7 @@ func writeDocument(w io.Writer, d document) error {
 		if g.Estimated {
 			about = "about "
 		}
-		line(g.Part, "%s%d rows, %d bytes", about, g.Rows, g.Bytes)
+		line(g.Part, "%s%d table rows, %d bytes", about, g.Rows, g.Bytes)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write the namespace: %w", err)

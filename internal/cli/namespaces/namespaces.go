@@ -50,7 +50,7 @@ func (r row) state() string {
 func NewList(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "namespaces",
-		Aliases: []string{"namespace"},
+		Aliases: []string{"namespace", "ns"},
 		Short:   "List the applied namespaces",
 		Long: "namespaces prints a line for each namespace of the database: its topics, what built it, when it was applied and its\n" +
 			"state: ready; experiment, under another business configuration than its original; or unfinished, which may not be\n" +

@@ -96,6 +96,7 @@ func assemble(a *app.App, verbs []group) (root *cobra.Command, started *bool) {
 		for _, verb := range part.verbs {
 			verb.GroupID = part.title
 			noteStart(verb, started)
+			nameArguments(verb)
 			root.AddCommand(verb)
 		}
 	}

@@ -26,8 +26,9 @@ type describeFlags struct {
 // NewDescribe returns the command that shows a kept report, for describe.New.
 func NewDescribe(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "verification NUMBER",
-		Short: "Show the report of a verification, or what changed since another one",
+		Use:     "verification NUMBER",
+		Aliases: []string{"verifications"},
+		Short:   "Show the report of a verification, or what changed since another one",
 		Long: "describe verification prints a report that `amendsctl verify` kept, in any of its formats; as JSON it is what was\n" +
 			"printed then, byte for byte. With --against it says what changed from that earlier report to this one: the verdict,\n" +
 			"the counts, and which differences appeared, vanished or have other values, as text or JSON.\n\n" +
