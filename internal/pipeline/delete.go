@@ -152,7 +152,7 @@ func (d Deleting) shared(ctx context.Context) (string, error) {
 func (d Deleting) topics(ctx context.Context, done *Deleted) error {
 	e := d.Entry
 	if !d.WithTopics {
-		done.TopicsKept = []KeptTopic{{e.OutputTopic, "not asked for"}, {e.SourceTopic, "not asked for"}}
+		done.TopicsKept = []KeptTopic{{e.OutputTopic, "not asked for; no other namespace can use it, delete it with the brokers' tools"}, {e.SourceTopic, "not asked for"}}
 		return nil
 	}
 	all := []kafka.Topic{{Name: e.OutputTopic, ID: e.OutputTopicID}}

@@ -51,10 +51,10 @@ func (l *WriterLease) Term() int64 { return l.term }
 func (l *WriterLease) Acquire(ctx context.Context, ttl time.Duration) error {
 	err := l.pool.QueryRow(ctx, leaseAcquireSQL, l.topicID, l.holder, ttl.Microseconds()).Scan(&l.term)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return fmt.Errorf("acquire the writer lease of source topic %s: %w%s", l.topicID, generate.ErrLeaseHeld, l.other(ctx))
+		return fmt.Errorf("source topic %s: %w%s", l.topicID, generate.ErrLeaseHeld, l.other(ctx))
 	}
 	if err != nil {
-		return fmt.Errorf("acquire the writer lease of source topic %s: %w", l.topicID, err)
+		return fmt.Errorf("source topic %s: %w", l.topicID, err)
 	}
 	return nil
 }

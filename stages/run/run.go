@@ -183,7 +183,11 @@ func (l *loop) failed(err error) time.Time {
 	}
 	stall := *l.stall
 	l.mu.Unlock()
-	l.log.Warn("step failed", "error", err, "attempts", stall.Attempts, "stopped", stopped, "nextTry", stall.NextTry)
+	attributes := []any{"error", err, "attempts", stall.Attempts, "stopped", stopped}
+	if !stopped {
+		attributes = append(attributes, "nextTry", stall.NextTry)
+	}
+	l.log.Warn("step failed", attributes...)
 	return stall.NextTry
 }
 

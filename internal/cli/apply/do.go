@@ -14,7 +14,7 @@ import (
 var ErrRefused = errors.New("refused")
 
 // errRaced is wrapped where something else made a planned item between looking and doing.
-var errRaced = errors.New("something else made it at the same moment; apply again")
+var errRaced = errors.New("something else made it at the same moment; run the same command again")
 
 // Do plans and does: afterwards topics, view, processing state and catalog row exist, or the error says why not. It
 // returns the plan that it followed; an error wraps ErrRefused where the plan has refusals. Repeating it after any

@@ -23,6 +23,8 @@ type Facts struct {
 	// Source and Output are the durable states of all partitions, by number.
 	Source []postgres.SourceReport
 	Lease  postgres.LeaseReport
+	// Members are the members of the workers' consumer group at present, nil where the broker does not say.
+	Members map[string]bool
 	// Stalls are what processes say that run the stages.
 	Stalls []postgres.Stall
 	Output []postgres.OutputReport
@@ -83,7 +85,7 @@ func (f Facts) writer() Writer {
 func Build(f Facts) Document {
 	d := Document{Namespace: f.Namespace, Stages: []run.Status{}, Writer: f.writer(), Growth: append([]postgres.Growth{}, f.Growth...)}
 	for _, p := range f.Source {
-		s := run.Status{Stage: worker.Stage, Partition: p.Partition, Frontier: p.NextOffset, Epoch: p.Epoch, Owner: p.Member}
+		s := run.Status{Stage: worker.Stage, Partition: p.Partition, Frontier: p.NextOffset, Epoch: p.Epoch, Owner: f.owner(p.Member)}
 		if s.Stall = stopped(p.WorkerStop); s.Stall == nil {
 			s.Stall = held(p, f.Now)
 		}
@@ -121,6 +123,16 @@ func Build(f Facts) Document {
 		}
 	}
 	return d
+}
+
+// owner is the recorded owner of a source partition while it is a member of the group; the record outlives it. Where the
+// broker names no members, the record has to do, and so has it where a replay made it.
+func (f Facts) owner(recorded string) string {
+	_, held := replay.HeldBy(worker.PartitionState{Member: recorded, Generation: replay.HoldGeneration})
+	if f.Members == nil || f.Members[recorded] || held {
+		return recorded
+	}
+	return ""
 }
 
 // reported is why a process that runs the stage says that a partition stands still, nil where none does. Where the partition

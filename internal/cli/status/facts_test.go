@@ -69,7 +69,7 @@ relay   0          11        15   4    7s     2      host-1  behind
 view    0          10        10   0    0s     -      -       drained
 WRITER  TERM  STATE  TO PUBLISH  TO DELIVER
 host-2  5     held   3           1
-GROWTH  ROWS           BYTES
+GROWTH  TABLE ROWS     BYTES
 outbox  14             8192
 view    about 1000000  1073741824
 `, "\n")
@@ -145,6 +145,26 @@ func TestNobodyPublishes(t *testing.T) {
 	facts.Lease.Live = false
 	if relay := Build(facts).Stages[1]; relay.Owner != "" || relay.Epoch != 0 {
 		t.Errorf("the relay's owner is %q, epoch %d", relay.Owner, relay.Epoch)
+	}
+}
+
+// TestFormerOwner: a member that left the group owns nothing any more, whatever is recorded; where the group is not known
+// the record is shown.
+func TestFormerOwner(t *testing.T) {
+	f := healthy()
+	f.Members = map[string]bool{"m1": true}
+	if text, _ := rendered(t, f); !strings.Contains(text, "worker  0          90        100  10   1m30s  3      m1      behind\n") {
+		t.Fatalf("a member:\n%s", text)
+	}
+	f.Members = map[string]bool{"m2": true}
+	f.Lease.Live = false
+	text, asJSON := rendered(t, f)
+	if strings.Contains(text, "m1") || strings.Count(text, "behind, and nobody owns it\n") != 2 || !strings.Contains(asJSON, `"epoch":3,"owner":"","stall":null`) {
+		t.Errorf("it left:\n%s%s", text, asJSON)
+	}
+	f.Source[0].Member = replay.Hold{Generation: 3, Member: "m1"}.String()
+	if held := Build(f).Stages[0]; held.Owner != f.Source[0].Member || held.Stall == nil {
+		t.Errorf("held by a replay: %+v", held)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"amends.dev/amends/internal/cli/connect"
+	"amends.dev/amends/internal/pipeline"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/kafka"
 	"amends.dev/amends/stages/postgres"
@@ -36,6 +37,12 @@ func Read(ctx context.Context, c connect.Connections, applied *postgres.Applied,
 		return Facts{}, err
 	}
 	defer admin.Close()
+	if members, err := admin.GroupMembers(ctx, pipeline.GroupName(ns.Name)); err == nil { // else not known: no reason to fail
+		f.Members = map[string]bool{}
+		for _, member := range members {
+			f.Members[member] = true
+		}
+	}
 	frontiers := map[*Topic]map[int32]int64{&f.SourceTopic: {}, &f.OutputTopic: {}}
 	for _, p := range f.Source {
 		frontiers[&f.SourceTopic][p.Partition] = p.NextOffset

@@ -135,7 +135,12 @@ func TestRead(t *testing.T) {
 	cluster.Produce(t, &old, &again)
 	wants("two records wait", "worker 0 0 0 0 0s - - drained", "worker 1 0 2 2 3h0m")
 	a.exec(t, `INSERT INTO partition_state (partition) VALUES (9); INSERT INTO relay_state (partition) VALUES (9)`)
-	wants("a row of no partition", "worker 1 0 2 2 3h0m", "worker 9 0 - - - - - behind")
+	wants("a row of no partition", "worker 1 0 2 2 3h0m", "worker 9 0 - - - - - behind, and nobody owns it")
+	a.exec(t, `UPDATE partition_state SET member = 'gone' WHERE partition = 1`)
+	wants("a worker that left", "worker 1 0 2 2 3h0m")
+	if text, _ := a.status(t); strings.Contains(text, "gone") {
+		t.Errorf("a member of no group owns a partition:\n%s", text)
+	}
 	a.exec(t, `DELETE FROM partition_state WHERE partition = 9; DELETE FROM relay_state WHERE partition = 9`)
 	cluster.DeleteTopic(t, a.Namespace.Spec.Source.Topic)
 	wants("SC28 topic gone", "worker 0 0 - - - - - stopped: topic")

@@ -25,7 +25,7 @@ func New(a *app.App) *cobra.Command {
 		Short: "Show how far every stage has come and why it stands still",
 		Long: "status prints a line for each partition of worker, relay and view: its frontier and the end of what there is to\n" +
 			"do, how many positions lie between and how old the first waiting one is, the epoch (for the relay: the lease's\n" +
-			"term), the owner, and the reason where it stopped. Worker and view count offsets, the relay outbox sequences. Below stand who may\n" +
+			"term), the owner, - where nobody owns it now, and the reason where it stopped. Worker and view count offsets, the relay outbox sequences. Below stand who may\n" +
 			"write to the source topic (intake, generate), and how many accepted requests wait to be published, and to have\n" +
 			"their decision delivered.\n" +
 			"It reads only, and needs no running stage.",

@@ -9,6 +9,8 @@ import (
 
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/postgres"
+	"amends.dev/amends/stages/run"
+	"amends.dev/amends/stages/view"
 )
 
 // writeText prints one line for each partition of each stage. A number that is not known is a dash.
@@ -19,7 +21,7 @@ func writeText(w io.Writer, d Document) error {
 	line("STAGE\tPARTITION\tFRONTIER\tEND\tLAG\tAGE\tEPOCH\tOWNER\tSTATE\n")
 	for _, s := range d.Stages {
 		line("%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Stage, s.Partition, s.Frontier, number(s.End), number(s.LagRecords),
-			age(s.LagSeconds), number(nonzero(s.Epoch)), orDash(s.Owner), state(s.LagRecords, s.Stall))
+			age(s.LagSeconds), number(nonzero(s.Epoch)), orDash(s.Owner), state(s))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write the status: %w", err)
@@ -51,7 +53,7 @@ func writeWriter(w io.Writer, d Writer) error {
 // writeGrowth prints the sizes of what is never collected.
 func writeGrowth(w io.Writer, growth []postgres.Growth) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "GROWTH\tROWS\tBYTES") // Flush reports the error
+	_, _ = fmt.Fprintln(table, "GROWTH\tTABLE ROWS\tBYTES") // Flush reports the error
 	for _, g := range growth {
 		rows := strconv.FormatInt(g.Rows, 10)
 		if g.Estimated {
@@ -93,13 +95,15 @@ func orDash(text string) string {
 	return text
 }
 
-// state says in words how a partition stands.
-func state(lag *int64, stall *fault.Stall) string {
-	switch {
-	case stall != nil:
-		return why(stall)
+// state says in words how a partition stands. Views have no owners: whoever materializes holds a lock only while it does.
+func state(s run.Status) string {
+	switch lag := s.LagRecords; {
+	case s.Stall != nil:
+		return why(s.Stall)
 	case lag != nil && *lag == 0:
 		return "drained"
+	case s.Owner == "" && s.Stage != view.Stage:
+		return "behind, and nobody owns it"
 	default:
 		return "behind"
 	}
