@@ -11,8 +11,8 @@ const (
 	// chunkRows is the size of a chunk: large enough that chunks are few, small enough that the last one of each bucket
 	// may stay half empty.
 	chunkRows = 256
-	// slabChunks is how many chunks are taken from the allocator at a time.
-	slabChunks = 64
+	// slabChunks is how many chunks are taken from the allocator at a time: 2 MiB, which is a large page.
+	slabChunks = 256
 )
 
 // Chunks keeps memory for rows: what stores give back is used again, so that a computation needs as much as its largest

@@ -13,7 +13,7 @@ import (
 	"amends.dev/amends/oracle/projection"
 )
 
-// Engine is the engine named arrow. The zero value is ready and takes memory from Go's heap. It is stateless and safe
+// Engine is the engine named arrow. The zero value is ready and takes memory from the system. It is stateless and safe
 // for concurrent use.
 type Engine struct {
 	// Memory is the allocator of all rows; nil stands for the default.
@@ -37,7 +37,7 @@ func (e Engine) Compute(ctx context.Context, ns *manifests.Namespace, history en
 // memory is the allocator in use.
 func (e Engine) memory() memory.Allocator {
 	if e.Memory == nil {
-		return memory.DefaultAllocator
+		return defaultAllocator
 	}
 	return e.Memory
 }
