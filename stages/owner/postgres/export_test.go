@@ -1,7 +1,13 @@
 package postgres
 
-// What tests look at as it is sent.
+// What tests of the package look at by itself.
 var (
-	PlansSQL   = plansSQL
-	PendingSQL = pendingSQL
+	PendingSQL        = pendingSQL
+	PlansSQL          = plansSQL
+	InboxSQL          = inboxSQL
+	EffectsSQL        = effectsSQL
+	ReceiptsSQL       = receiptsSQL
+	EffectReceiptsSQL = effectReceiptsSQL
+	SettleSQL         = settleSQL
+	PendingOfLaneSQL  = pendingOfLaneSQL
 )

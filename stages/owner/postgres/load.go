@@ -35,9 +35,11 @@ const beginSQL = `begin isolation level read committed read write`
 // plansSQL leaves the planner no choice but the indexes, by nested loops, for the length of the transaction. All that is
 // looked for is named by its identity; but statements are planned while the tables are empty, and a plan that is best for
 // an empty table reads all of a large one, until somebody analyzes it. A plan that has no index to use is then priced so
-// high that it would be compiled each time, for most of a second; none of these statements is worth that.
+// high that it would be compiled each time, for most of a second; none of these statements is worth that. A bitmap of an
+// index has all that is pending, and all that was since the table was vacuumed; an index scan ends at its limit, and marks
+// what is gone.
 const plansSQL = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-	set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)`
+	set_config('enable_mergejoin', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true)`
 
 // load begins the transaction, locks the owners and reads what is wanted of them, in one round trip.
 func (u *unit) load(ctx context.Context, wanted []owner.Wanted) ([]*owner.Loaded, error) {

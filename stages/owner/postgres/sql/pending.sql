@@ -6,8 +6,8 @@ FROM (
            sum(octet_length(e.bytes)) OVER (ORDER BY p.seq) - octet_length(e.bytes) AS before
     FROM (SELECT seq, owner_no, effect_id FROM owner_pending
           WHERE starts_with(effect_id, $1) ORDER BY seq LIMIT $2) p
-    JOIN owner_effect e ON e.owner_no = p.owner_no AND e.effect_id = p.effect_id
-    JOIN owner o ON o.owner_no = p.owner_no
+    CROSS JOIN LATERAL (SELECT * FROM owner_effect WHERE owner_no = p.owner_no AND effect_id = p.effect_id OFFSET 0) e
+    CROSS JOIN LATERAL (SELECT * FROM owner WHERE owner_no = p.owner_no OFFSET 0) o
 ) found
 WHERE before < 33554432
 ORDER BY seq
