@@ -186,11 +186,11 @@ func TestR26CompareBlocked(t *testing.T) {
 		s.statuses[0] = projection.Status{Item: "a", Location: "x", Status: "BLOCKED", Conflicts: []projection.ConflictRef{{TxnID: "t", Revision: 2}}}
 	}
 	w.sides["old"].balances[0].Close, w.sides["old"].alerts = 5, nil
-	if r := w.expect(equivalence.Equal, 0, "1 keys are BLOCKED"); r.BlockedKeys != 1 || r.Counts.Balances.Equal != 1 {
+	if r := w.expect(equivalence.Equal, 0, "1 key is BLOCKED"); r.BlockedKeys != 1 || r.Counts.Balances.Equal != 1 {
 		t.Errorf("%+v", r)
 	}
 	w.sides["old"].balances[1].Close = 5
-	w.expect(equivalence.Drift, 12, "1 differences")
+	w.expect(equivalence.Drift, 12, ": 1 difference\n")
 }
 
 // TestSC24CompareIncomplete: without a common boundary there is no comparison, however long it is waited for.

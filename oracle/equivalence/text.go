@@ -21,7 +21,8 @@ func Text(w io.Writer, r *Report) error {
 		n := r.Counts.Balances.Equal + r.Counts.Alerts.Equal + r.Counts.Statuses.Equal
 		fmt.Fprintf(&b, ": %d facts compared, all equal", n)
 	case Drift:
-		fmt.Fprintf(&b, ": %d differences", r.Counts.Balances.differences()+r.Counts.Alerts.differences()+r.Counts.Statuses.differences())
+		n := r.Counts.Balances.differences() + r.Counts.Alerts.differences() + r.Counts.Statuses.differences()
+		fmt.Fprintf(&b, ": %s", counted(n, "difference", "differences"))
 	case Incomplete, Error:
 	}
 	b.WriteString("\n")
@@ -46,6 +47,14 @@ func Text(w io.Writer, r *Report) error {
 	return nil
 }
 
+// counted is a number of things in words.
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 func (t Tally) differences() int64 { return t.Changed + t.Missing + t.Extra }
 
 func writeCounts(b *strings.Builder, r *Report) {
@@ -59,7 +68,7 @@ func writeCounts(b *strings.Builder, r *Report) {
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	if r.BlockedKeys > 0 {
-		fmt.Fprintf(b, "  %d keys are BLOCKED: their statuses are compared, their retained values are not\n", r.BlockedKeys)
+		fmt.Fprintf(b, "  %s BLOCKED: statuses are compared, retained values are not\n", counted(r.BlockedKeys, "key is", "keys are"))
 	}
 }
 

@@ -74,6 +74,8 @@ func ParseBody(text []byte) (Body, error) {
 		return b, err
 	case b.Transaction == nil:
 		return b, errors.New("transaction is missing")
+	case b.RequestID == "":
+		return b, errors.New("request_id is missing or empty")
 	case !ValidRequestID(b.RequestID):
 		return b, fmt.Errorf("request_id must have 1 to %d bytes without control characters, and be no path segment of dots alone", RequestIDMax)
 	}

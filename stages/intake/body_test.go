@@ -25,3 +25,20 @@ func TestManyNames(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingMembersAreNamed: what is not there is said to be missing, not to be wrong.
+func TestMissingMembersAreNamed(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"request_id":"a","transaction":{}}`: "",
+		`{"transaction":{}}`:                  "request_id is missing or empty",
+		`{"request_id":"","transaction":{}}`:  "request_id is missing or empty",
+		`{"request_id":"..","transaction":1}`: "request_id must have 1 to",
+		`{"request_id":"a"}`:                  "transaction is missing",
+	} {
+		_, err := ParseBody([]byte(text))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -36,6 +36,8 @@ type keeper struct {
 	// held says that the lease is this process's; asked, that somebody wants it back.
 	held, asked bool
 	until       time.Time
+	// standing says that somebody else's lease was logged.
+	standing bool
 	// counted is when it was counted last what is not published.
 	counted time.Time
 	// notBefore is when it may be asked for again.
@@ -88,13 +90,18 @@ func (k *keeper) take(ctx context.Context, now time.Time) (bool, time.Time, erro
 	err := k.options.Lease.Acquire(ctx, k.options.LeaseTTL)
 	switch {
 	case errors.Is(err, generate.ErrLeaseHeld):
+		if !k.standing {
+			k.standing = true
+			k.options.Log.Info("standing by, another has the writer lease", "reason", err)
+		}
 		k.gate.lost("another process writes to the source topic, or a verification is under way")
 		return false, now.Add(standbyEvery), nil
 	case err != nil:
 		k.gate.lost("the database does not answer")
 		return false, time.Time{}, fmt.Errorf("acquire the writer lease: %w", err)
 	}
-	k.held, k.asked, k.until = true, false, now.Add(k.options.LeaseTTL)
+	k.held, k.asked, k.standing, k.until = true, false, false, now.Add(k.options.LeaseTTL)
+	k.options.Log.Info("has the writer lease", "term", k.options.Lease.Term())
 	k.gate.held(k.options.Lease.Term(), k.until, true)
 	return true, time.Time{}, nil
 }

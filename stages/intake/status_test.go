@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"amends.dev/amends/internal/testkit/child"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/durability"
 	"amends.dev/amends/stages/intake"
@@ -159,6 +161,25 @@ func TestR28OnlyTheHolderNotifies(t *testing.T) {
 	intaketest.Eventually(t, "the lease", func() bool { ready, _ := i.Ready(); return ready })
 	if !step(t, task) || len(w.Statuses.All()) != 1 {
 		t.Errorf("the holder sends %s", values(w.Statuses))
+	}
+}
+
+// TestR22StandbySaysSo: who stands by logs it once, with the holder, and again who has the lease.
+func TestR22StandbySaysSo(t *testing.T) {
+	log := child.NewLog(t, "the intake")
+	w, i, _ := silent(t, func(_ *intaketest.World, o *intake.Options) {
+		o.Log = slog.New(slog.NewTextHandler(log, nil))
+	})
+	const standing, holds = `msg="standing by, another has the writer lease" reason="another writer holds the writer lease"`, `msg="has the writer lease" term=`
+	if text := log.String(); strings.Contains(text, standing) || strings.Count(text, holds) != 1 {
+		t.Fatalf("at first the log says:\n%s", text)
+	}
+	w.Lease.Take(true)
+	intaketest.Eventually(t, "the standby", func() bool { return strings.Contains(log.String(), standing) })
+	w.Lease.Take(false)
+	intaketest.Eventually(t, "the lease", func() bool { ready, _ := i.Ready(); return ready })
+	if text := log.String(); strings.Count(text, standing) != 1 || strings.Count(text, holds) != 2 || strings.LastIndex(text, holds) < strings.Index(text, standing) {
+		t.Errorf("the log says:\n%s", text)
 	}
 }
 
