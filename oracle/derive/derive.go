@@ -39,7 +39,7 @@ func Run(ctx context.Context, w *derived.Writer, ns *manifests.Namespace, source
 
 // Some computes some partitions in the order given, parallel of them at a time, and writes their facts; the caller closes the
 // writer. Its error wraps ErrOutOfDomain or ErrHistory where these apply, or is that of the source or the disk. Memory is
-// that of parallel partitions: about 60 bytes and its transaction ID for each accepted record.
+// that of parallel partitions: about 50 bytes and its transaction ID for each accepted record.
 func Some(ctx context.Context, w *derived.Writer, ns *manifests.Namespace, source Source, partitions []int32, parallel int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
