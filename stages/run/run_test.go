@@ -1,11 +1,14 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -119,7 +122,10 @@ func TestR36StallsAndStops(t *testing.T) {
 // TestPanicStopsOneTask: a panic is a visible stop of its task.
 func TestPanicStopsOneTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := New(options(), Task{Stage: "worker", Step: func(context.Context) (bool, time.Time, error) { panic("boom") }})
+		var log bytes.Buffer // written by the one task
+		o := options()
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		r := New(o, Task{Stage: "worker", Step: func(context.Context) (bool, time.Time, error) { panic("boom") }})
 		end := start(r)
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -127,6 +133,9 @@ func TestPanicStopsOneTask(t *testing.T) {
 			t.Errorf("got %+v", s)
 		}
 		end()
+		if text := log.String(); !strings.Contains(text, "stopped=true") || strings.Contains(text, "nextTry") {
+			t.Errorf("a stop has no next try:\n%s", text)
+		}
 	})
 }
 
