@@ -71,9 +71,13 @@ func (b *bed) transactions(t *testing.T) int64 {
 	for i := range conns {
 		conn, err := pool.Acquire(t.Context())
 		b.must(err)
-		defer conn.Release()
 		conns[i] = conn
 	}
+	defer func() {
+		for _, conn := range conns {
+			conn.Release()
+		}
+	}()
 	count, _ := everybody(t, func(worker, _ int) error {
 		number := numbers.Add(3) - 2
 		_, err := conns[worker].Exec(t.Context(), floorSQL, number, another(rows.ownerID, number), rows.mode, rows.fence, rows.event,
