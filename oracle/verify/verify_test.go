@@ -43,6 +43,7 @@ func TestPass(t *testing.T) {
 	want := report.Counts{
 		Records: 5, Balances: compare.Tally{Oracle: 4, View: 4, Equal: 4}, Alerts: compare.Tally{Oracle: 1, View: 1, Equal: 1},
 		Statuses: compare.Tally{Oracle: 2, View: 2, Equal: 2}, Keys: compare.Tally{Oracle: 3, View: 3, Equal: 3},
+		Guards: compare.Tally{Oracle: 7, View: 7, Equal: 7}, // one for each balance, alert and status
 	}
 	if r.Counts != want {
 		t.Errorf("counts %+v, want %+v", r.Counts, want)
