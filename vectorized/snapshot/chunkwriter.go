@@ -59,7 +59,7 @@ func (w *chunkWriter) write(c *columnData, rows int) error {
 
 // dictionary writes the page of n texts that codes stand for.
 func (w *chunkWriter) dictionary(entries []byte, n int32) error {
-	body, _, err := w.encoder.compress(w.layout.codec, entries)
+	body, err := w.encoder.compressEntries(w.layout.codec, entries)
 	if err != nil {
 		return err
 	}

@@ -32,13 +32,29 @@ func (e *encoder) encodeLevels(levels []byte, rows int) (err error) {
 	return err
 }
 
-// compress compresses a page. Nothing stays nothing.
+// compress compresses a page of data. Nothing stays nothing, which such a page can say of itself.
 func (e *encoder) compress(codec compress.Codec, page []byte) (packed []byte, compressed bool, err error) {
 	if codec.CompressionCodec() == format.Uncompressed || len(page) == 0 {
 		return page, false, nil
 	}
 	e.packed, err = codec.Encode(e.packed, page)
 	return e.packed, true, err
+}
+
+// compressEntries compresses a page of a dictionary. It cannot say of itself that it is not compressed, and readers decompress
+// it also where there is nothing in it (Polars): as an LZ4 block nothing is one token.
+func (e *encoder) compressEntries(codec compress.Codec, page []byte) (packed []byte, err error) {
+	switch codec.CompressionCodec() {
+	case format.Uncompressed:
+		return page, nil
+	case format.Lz4Raw:
+		if len(page) == 0 {
+			return []byte{0}, nil
+		}
+	default:
+	}
+	e.packed, err = codec.Encode(e.packed, page)
+	return e.packed, err
 }
 
 // compact numbers the texts of a column in the order in which they first occur, those that do not left out. It returns the

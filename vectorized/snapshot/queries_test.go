@@ -1,12 +1,15 @@
 package snapshot
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
 
 	"amends.dev/amends/internal/testkit/python"
+	"amends.dev/amends/oracle/decode"
+	"amends.dev/amends/oracle/engine"
 	"amends.dev/amends/oracle/oracletest"
 )
 
@@ -33,6 +36,39 @@ func TestDocumentedQueries(t *testing.T) {
 		command.Dir = dir
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+}
+
+// TestOthersReadColumnsOfNulls: a set in which nothing is rejected, and one in which everything is, have columns of nulls
+// only, whose dictionaries are empty pages: DuckDB, Polars and pyarrow read every column of them.
+func TestOthersReadColumnsOfNulls(t *testing.T) {
+	interpreter := python.Interpreter(t, "pyarrow", "polars", "duckdb")
+	c := oracletest.Mixed(t, 5, 400)
+	judge, halves := decode.New(c.Namespace), map[string][]engine.Record{}
+	for _, r := range c.Records {
+		name := "accepted"
+		if _, reason := judge.Decode(r.Partition, r.Key, r.Value); reason != "" {
+			name = "rejected"
+		}
+		halves[name] = append(halves[name], r)
+	}
+	for name, records := range halves {
+		if len(records) < 20 {
+			t.Fatalf("%d records are %s", len(records), name)
+		}
+		dir := t.TempDir()
+		export(t, standard, filepath.Join(dir, "snapshot"), c.Namespace, records)
+		for reader, script := range map[string]string{
+			"duckdb":  "import duckdb\nn = len(duckdb.sql(\"SELECT * FROM 'snapshot/part-*.parquet'\").fetchall())",
+			"polars":  "import glob, polars as pl\nn = sum(pl.read_parquet(f).height for f in glob.glob('snapshot/part-*.parquet'))",
+			"pyarrow": "import glob, pyarrow.parquet as pq\nn = sum(pq.read_table(f, page_checksum_verification=True).num_rows for f in glob.glob('snapshot/part-*.parquet'))",
+		} {
+			command := exec.Command(interpreter, "-c", script+fmt.Sprintf("\nassert n == %d, n\n", len(records)))
+			command.Dir = dir
+			if out, err := command.CombinedOutput(); err != nil {
+				t.Errorf("%s, %s: %v: %s", name, reader, err, out)
+			}
 		}
 	}
 }
