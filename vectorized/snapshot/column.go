@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -77,6 +78,9 @@ var raw = []columnSpec{
 // findColumns finds the columns of a file and refuses those of another type.
 func (t *loadedFile) findColumns(p *parquet.File) error {
 	for _, w := range t.wanted {
+		if named(p, w.name) > 1 {
+			return fmt.Errorf("it has several columns %s", w.name)
+		}
 		column := p.Root().Column(w.name)
 		if column == nil || !column.Leaf() {
 			return fmt.Errorf("it has no column %s", w.name)
@@ -92,19 +96,41 @@ func (t *loadedFile) findColumns(p *parquet.File) error {
 	return nil
 }
 
+// named counts the columns of a name.
+func named(p *parquet.File, name string) int {
+	n := 0
+	for _, column := range p.Root().Columns() {
+		if column.Name() == name {
+			n++
+		}
+	}
+	return n
+}
+
 // fits reports whether a column of a Parquet type can be decoded as this kind.
 func (k valueKind) fits(t parquet.Type) bool {
 	logical := t.LogicalType()
 	switch k {
 	case int32Value:
-		return t.Kind() == parquet.Int32
+		return t.Kind() == parquet.Int32 && isSigned(t)
 	case int64Value:
-		return t.Kind() == parquet.Int64 && !isTimestamp(logical)
+		return t.Kind() == parquet.Int64 && isSigned(t)
 	case nanosValue:
 		return t.Kind() == parquet.Int64 && isTimestamp(logical) && isNanos(logical)
 	case codeValue, textValue:
 	}
 	return t.Kind() == parquet.ByteArray
+}
+
+// isSigned reports whether the numbers of a type are what they are stored as: signed integers, and no instants, unscaled
+// decimals or numbers without a sign, which would be read as others.
+func isSigned(t parquet.Type) bool {
+	if logical := t.LogicalType(); logical != nil && logical.Value != nil {
+		integer, ok := logical.Value.(*format.IntType)
+		return ok && integer.IsSigned
+	}
+	converted := t.ConvertedType()
+	return converted == nil || *converted >= deprecated.Int8 && *converted <= deprecated.Int64
 }
 
 // isTimestamp reports whether a logical type is a timestamp.

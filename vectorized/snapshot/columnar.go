@@ -94,9 +94,21 @@ func (s *fileSet) Load(ctx context.Context, i int, buffer []byte) (vectorized.Lo
 // readAhead is how much of a file is read before it is digested: what then still lies in the processor's cache.
 const readAhead = 1 << 18
 
+// openRegular opens a file of a snapshot. Anything else of that name, as a pipe, could keep a reader waiting for ever.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	return os.Open(path)
+}
+
 // readInto reads a whole file and digests it on the way.
 func readInto(ctx context.Context, path string, buffer []byte) ([]byte, string, error) {
-	file, err := os.Open(path)
+	file, err := openRegular(path)
 	if err != nil {
 		return buffer, "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 	foreignthrift "github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -121,6 +122,16 @@ func TestRefusedByName(t *testing.T) {
 		"lzo":           {func(m *format.FileMetaData) { at(m, "txn_id").MetaData.Codec = format.LZO }, "compressed with LZO"},
 		"another file":  {func(m *format.FileMetaData) { at(m, "qty").FilePath = "elsewhere" }, "its pages do not lie in the file"},
 		"another name":  {func(m *format.FileMetaData) { element(m, "qty").Name = "quantity" }, "no column qty"},
+		"without a sign": {func(m *format.FileMetaData) {
+			element(m, "qty").LogicalType = format.LogicalType{Value: &format.IntType{BitWidth: 64}}
+		}, "column qty has type"},
+		"without a sign, older": {func(m *format.FileMetaData) {
+			element(m, "revision").LogicalType, element(m, "revision").ConvertedType = format.LogicalType{}, foreignthrift.New(deprecated.Uint64)
+		}, "column revision has type"},
+		"decimals": {func(m *format.FileMetaData) {
+			element(m, "qty").LogicalType = format.LogicalType{Value: &format.DecimalType{Scale: 2, Precision: 18}}
+		}, "column qty has type"},
+		"two of a name": {func(m *format.FileMetaData) { element(m, "source_time").Name = "qty" }, "several columns qty"},
 		"microseconds": {func(m *format.FileMetaData) {
 			element(m, "valid_time").LogicalType = format.LogicalType{Value: &format.TimestampType{IsAdjustedToUTC: true, Unit: format.TimeUnit{Value: &format.MicroSeconds{}}}}
 		}, "column valid_time has type"},

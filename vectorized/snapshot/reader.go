@@ -100,7 +100,7 @@ type opened struct {
 func (s *Snapshot) open(ctx context.Context, f File, schema *parquet.Schema) (*opened, error) {
 	o := &opened{path: filepath.Join(s.dir, f.Name), order: &order{file: f, last: -1}}
 	var err error
-	if o.file, err = os.Open(o.path); err != nil {
+	if o.file, err = openRegular(o.path); err != nil {
 		return nil, &FileError{o.path, err}
 	}
 	size, err := verifyDigest(ctx, o.file, f.SHA256)

@@ -3,6 +3,7 @@ package oracle_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,6 +113,30 @@ func TestOtherConfiguration(t *testing.T) {
 	got, stderr, code := invoke("", manifest, "--records", set)
 	if code != exit.OK || got != want || !strings.HasPrefix(stderr, "typed: not read") {
 		t.Errorf("exit %d, %s\n%s\nwant\n%s", code, stderr, got, want)
+	}
+}
+
+// TestOtherPartitions: the history of a topic with another number of partitions is not that of the manifest's.
+func TestOtherPartitions(t *testing.T) {
+	h := oracletest.All(t)[0]
+	set := export(t, h, h.Records)
+	data, err := os.ReadFile(filepath.Join(h.Dir, "manifest.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := fmt.Sprintf("partitions: %d", h.Namespace.Spec.Source.Partitions)
+	if !strings.Contains(string(data), one) {
+		t.Fatalf("the manifest has no %s", one)
+	}
+	manifest := filepath.Join(t.TempDir(), "other.yaml")
+	if err := os.WriteFile(manifest, []byte(strings.Replace(string(data), one, "partitions: 7", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, engine := range []string{"arrow", "reference"} {
+		stdout, stderr, code := invoke("", manifest, "--records", set, "--engine", engine)
+		if code != exit.Error || stdout != "" || !strings.Contains(stderr, "of the manifest is 7") {
+			t.Errorf("%s: exit %d, %q, %s", engine, code, stdout, stderr)
+		}
 	}
 }
 

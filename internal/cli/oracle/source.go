@@ -37,7 +37,7 @@ func lines(a *app.App, ns *manifests.Namespace, path string) engine.History {
 // columnar computes the history at a path with the columnar engine.
 func columnar(ctx context.Context, a *app.App, ns *manifests.Namespace, path string, fromRaw bool, o arrow.Options) (*arrow.Result, error) {
 	e := arrow.Engine{}
-	s, err := openSnapshot(path)
+	s, err := openSnapshot(ns, path)
 	if err != nil {
 		return nil, err
 	}
@@ -72,8 +72,8 @@ func columnar(ctx context.Context, a *app.App, ns *manifests.Namespace, path str
 	return e.ComputeRaw(ctx, ns, source, o)
 }
 
-// openSnapshot opens a folder; nil where the path is a file or stdin.
-func openSnapshot(path string) (*snapshot.Snapshot, error) {
+// openSnapshot opens a folder; nil where the path is a file or stdin. It is of a topic with the manifest's partitions.
+func openSnapshot(ns *manifests.Namespace, path string) (*snapshot.Snapshot, error) {
 	if path == "-" {
 		return nil, nil
 	}
@@ -84,12 +84,19 @@ func openSnapshot(path string) (*snapshot.Snapshot, error) {
 	if !info.IsDir() {
 		return nil, nil
 	}
-	return snapshot.Open(path)
+	s, err := snapshot.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if have, want := len(s.Meta().Ends), int(ns.Spec.Source.Partitions); have != want {
+		return nil, fmt.Errorf("%s: it is the history of %d partitions, spec.source.partitions of the manifest is %d", path, have, want)
+	}
+	return s, nil
 }
 
 // rowByRow computes the history at a path with an engine that reads records.
 func rowByRow(ctx context.Context, a *app.App, e engine.Engine, ns *manifests.Namespace, path string) (*projection.Projection, error) {
-	s, err := openSnapshot(path)
+	s, err := openSnapshot(ns, path)
 	if err != nil {
 		return nil, err
 	}
