@@ -16,7 +16,7 @@ func (c *Collector) Keys() []Key {
 	keys := make([]Key, 0, len(c.asked))
 	for _, index := range c.asked {
 		key := c.histories[index].derive(c.namespace.Spec.StockKeys[index])
-		key.origin = dayOf(c.namespace.Spec.LedgerOrigin)
+		key.Origin = dayOf(c.namespace.Spec.LedgerOrigin)
 		keys = append(keys, key)
 	}
 	return keys

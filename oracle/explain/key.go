@@ -26,8 +26,8 @@ type Key struct {
 	// Omitted counts what Limited left out.
 	Omitted Omitted `json:"omitted"`
 
-	// origin is the day of the ledger origin, from which on the opening balance counts.
-	origin string
+	// Origin is the day of the ledger origin, from which on the opening balance counts. It is no part of a document.
+	Origin string `json:"-"`
 }
 
 // The trust statuses of a key (S4).

@@ -19,7 +19,7 @@ func (k Key) OnDay(day string) Key {
 // implied is the close of a day on which no transaction is active; nil where one is, of a BLOCKED key, and before the
 // ledger origin.
 func (k Key) implied(day string) *Implied {
-	if k.Status == Blocked || day < k.origin {
+	if k.Status == Blocked || day < k.Origin {
 		return nil
 	}
 	last := &Implied{Close: big.NewInt(k.OpeningBalance)}

@@ -23,14 +23,19 @@ func nameArguments(cmd *cobra.Command) {
 	}
 }
 
-// wanted are the arguments of a command's usage line.
+// wanted are the arguments of a command's usage line, which stand before its flags.
 func wanted(cmd *cobra.Command) string {
-	_, arguments, _ := strings.Cut(cmd.Use, " ")
-	arguments = strings.TrimSpace(strings.TrimSuffix(arguments, "[flags]"))
-	if arguments == "" {
+	var arguments []string
+	for _, word := range strings.Fields(cmd.Use)[1:] {
+		if strings.HasPrefix(word, "-") || word == "[flags]" {
+			break
+		}
+		arguments = append(arguments, word)
+	}
+	if len(arguments) == 0 {
 		return "no arguments"
 	}
-	return arguments
+	return strings.Join(arguments, " ")
 }
 
 // given are the arguments of a command line.

@@ -51,7 +51,7 @@ func TestUsage(t *testing.T) {
 		{"verify --quiesce --expect-diagnostics a --write-diagnostics b", exit.Usage, "exclude each other"},
 		{"verify --quiesce --expect-diagnostics " + manifest + ".absent", exit.ManifestInvalid, "read expected diagnostics"},
 		{"verify --quiesce -o pdf", exit.Usage, "want one of text, json"},
-		{"verify --quiesce a b", exit.Usage, "at most 1"},
+		{"verify --quiesce a b", exit.Usage, `verify wants [FILE], not "a" "b"`},
 		{"verify --quiesce", exit.Usage, "no database given"},
 		{"verify --quiesce -n other " + manifest, exit.Usage, "the manifest is of shop"},
 		{"verify --quiesce " + manifest + ".absent", exit.ManifestInvalid, "read manifest"},

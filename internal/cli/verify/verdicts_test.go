@@ -116,7 +116,7 @@ func TestR22FromExportedSnapshot(t *testing.T) {
 		}
 	}
 	verify(exit.OK, "; scope bolt/oslo: no difference in 3 facts")
-	verify(exit.OK, dir+", typed columns")
+	verify(exit.OK, dir+`", typed columns`)
 	flip := func(kind string) string {
 		t.Helper()
 		files, err := filepath.Glob(filepath.Join(dir, kind+"-*.parquet"))
