@@ -27,8 +27,11 @@ import (
 //go:embed peers/peer.py
 var peerScript string
 
+// peer is an engine and the Python module that it is used through.
+type peer struct{ name, module string }
+
 // peers are the engines that are compared where the Python module is there.
-var peers = []struct{ name, module string }{
+var peers = []peer{
 	{"duckdb", "duckdb"}, {"polars", "polars"}, {"datafusion", "datafusion"}, {"clickhouse", "chdb"},
 }
 
@@ -56,6 +59,11 @@ func newCompare(a *app.App) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *output != "text" && *output != "json" || *runs < 1 {
 			return exit.With(exit.Usage, errors.New("want -o text or json, and --runs of at least 1"))
+		}
+		for _, name := range *only {
+			if !slices.ContainsFunc(peers, func(p peer) bool { return p.name == name }) {
+				return exit.With(exit.Usage, fmt.Errorf("--peers: there is no peer %q; want duckdb, polars, datafusion or clickhouse", name))
+			}
 		}
 		path, remove, err := folder(*dir)
 		if err != nil {
@@ -151,6 +159,9 @@ func (c *comparison) find(ctx context.Context) error {
 			continue
 		}
 		if err := exec.CommandContext(ctx, c.python, "-c", "import "+p.module).Run(); err != nil {
+			if len(c.only) > 0 {
+				return fmt.Errorf("peer %s: %s cannot import the module %s; name an interpreter that has it with --python", p.name, c.python, p.module)
+			}
 			_, _ = fmt.Fprintf(c.app.Stderr, "%s: not found, the Python module %s cannot be imported\n", p.name, p.module)
 			continue
 		}
