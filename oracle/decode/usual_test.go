@@ -206,30 +206,6 @@ func TestUsualEveryByte(t *testing.T) {
 	}
 }
 
-// FuzzUsual looks for a record of which the fast path and the scanner say different things.
-func FuzzUsual(f *testing.F) {
-	d := awkwardDecoder(f)
-	for _, m := range edges() {
-		f.Add(m.key, m.value)
-	}
-	good := edges()[0]
-	for at := range good.value {
-		changed := slices.Clone(good.value)
-		changed[at] ^= 1 << (at % 8)
-		f.Add(good.key, changed)
-		f.Add(good.key, slices.Insert(slices.Clone(good.value), at, good.value[at]))
-		f.Add(good.key, slices.Delete(slices.Clone(good.value), at, at+1))
-	}
-	for _, value := range oracletest.HostileValues() {
-		f.Add([]byte(`["widget","berlin"]`), []byte(value))
-	}
-	f.Fuzz(func(t *testing.T, key, value []byte) {
-		for p := range int32(3) {
-			agree(t, d, message{p, key, value})
-		}
-	})
-}
-
 // TestB080UTCByPlaces reads midnight and noon of each day of eight centuries, and days that there are not, as Instant does.
 func TestB080UTCByPlaces(t *testing.T) {
 	for year := 1600; year <= 2400; year++ {
