@@ -7,8 +7,8 @@ import (
 	"amends.dev/amends/oracle/compare"
 )
 
-// typedColumns stands behind a snapshot's folder in Report.JudgedFrom where its typed columns were judged.
-const typedColumns = ", typed columns"
+// TypedColumns stands behind a snapshot's folder in Report.JudgedFrom where its typed columns were judged.
+const TypedColumns = ", typed columns"
 
 // fact is one thing that a verdict rests on, in words.
 type fact struct{ name, text string }
@@ -42,10 +42,10 @@ func identity(r *Report) []fact {
 		all = append(all, fact{"experiment", "with the history of " + r.ExperimentOf + " under another business configuration"})
 	}
 	if r.JudgedFrom != "" && r.JudgedFrom != "topic" {
-		folder, typed := strings.CutSuffix(r.JudgedFrom, typedColumns)
+		folder, typed := strings.CutSuffix(r.JudgedFrom, TypedColumns)
 		text := "snapshot " + plain(folder)
 		if typed {
-			text += typedColumns
+			text += TypedColumns
 		}
 		all = append(all, fact{"judged from", text})
 	}

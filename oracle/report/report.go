@@ -41,7 +41,7 @@ type Report struct {
 	BuiltBy string `json:"builtBy"`
 	// ExperimentOf is the namespace whose history this one computes under another business configuration (R02).
 	ExperimentOf string `json:"experimentOf,omitempty"`
-	// JudgedFrom is "topic", or the folder of the snapshot that was judged in its place, with ", typed columns" behind it
+	// JudgedFrom is "topic", or the folder of the snapshot that was judged in its place, with TypedColumns behind it
 	// where these were judged.
 	JudgedFrom string `json:"judgedFrom"`
 	// WritersExcludedBy is lease or statement (R22); empty where the run ended before that was known.

@@ -7,6 +7,7 @@ import (
 
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/engine"
+	"amends.dev/amends/oracle/report"
 )
 
 // scan has the engine compute the history through H, from typed columns where there are some that it takes, and reads the
@@ -54,7 +55,7 @@ func (v *run) computeColumns(ctx context.Context, found *findings) (bool, error)
 		return false, err
 	}
 	if v.deps.Snapshot != nil {
-		v.report.JudgedFrom += ", typed columns"
+		v.report.JudgedFrom += report.TypedColumns
 	}
 	found.projection = projection
 	for p := range found.visible {

@@ -35,6 +35,15 @@ var peers = []peer{
 	{"duckdb", "duckdb"}, {"polars", "polars"}, {"datafusion", "datafusion"}, {"clickhouse", "chdb"},
 }
 
+// peerNames lists them.
+func peerNames() string {
+	var names []string
+	for _, p := range peers {
+		names = append(names, p.name)
+	}
+	return strings.Join(names, ", ")
+}
+
 // newCompare returns `bench compare`.
 func newCompare(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
@@ -54,7 +63,7 @@ func newCompare(a *app.App) *cobra.Command {
 	dir := cmd.Flags().String("dir", "", "folder that keeps the history (default a temporary one)")
 	python := cmd.Flags().String("python", "python3", "Python interpreter with the peers' modules")
 	runs := cmd.Flags().Int("runs", 5, "number of runs of each engine")
-	only := cmd.Flags().StringSlice("peers", nil, "peers to run (default all that are found): duckdb, polars, datafusion, clickhouse")
+	only := cmd.Flags().StringSlice("peers", nil, "peers to run (default all that are found): "+peerNames())
 	output := cmd.Flags().StringP("output", "o", "text", "text or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *output != "text" && *output != "json" || *runs < 1 {
@@ -62,7 +71,7 @@ func newCompare(a *app.App) *cobra.Command {
 		}
 		for _, name := range *only {
 			if !slices.ContainsFunc(peers, func(p peer) bool { return p.name == name }) {
-				return exit.With(exit.Usage, fmt.Errorf("--peers: there is no peer %q; want duckdb, polars, datafusion or clickhouse", name))
+				return exit.With(exit.Usage, fmt.Errorf("--peers: there is no peer %q; want %s", name, peerNames()))
 			}
 		}
 		path, remove, err := folder(*dir)

@@ -1,7 +1,6 @@
 package clitest
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -11,12 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"amends.dev/amends/internal/cli/root"
+	"amends.dev/amends/internal/testkit/child"
 	"amends.dev/amends/internal/testkit/outputs"
 )
 
@@ -45,7 +44,7 @@ func TestMain(m *testing.M) {
 type process struct {
 	t              *testing.T
 	cmd            *exec.Cmd
-	stdout, stderr *buffer
+	stdout, stderr *child.Log
 	done           chan struct{}
 	args           []string
 }
@@ -59,7 +58,7 @@ type outcome struct {
 // prepare makes an amendsctl with nothing of this process's environment but PATH, and env, of which the last counts.
 func prepare(t *testing.T, dir string, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &buffer{}, stderr: &buffer{}, done: make(chan struct{}), args: args}
+	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &child.Log{}, stderr: &child.Log{}, done: make(chan struct{}), args: args}
 	p.cmd.Dir = dir
 	p.cmd.Env = append([]string{ctlVariable + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + dir}, env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
@@ -175,24 +174,4 @@ func singleLine(line string) error {
 		return errors.New("want one line, got: " + line)
 	}
 	return nil
-}
-
-// buffer is what a process wrote so far.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-// String is everything written so far.
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

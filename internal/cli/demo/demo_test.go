@@ -1,7 +1,6 @@
 package demo_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +21,7 @@ import (
 	"amends.dev/amends/internal/cli/verify"
 	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/internal/pgserver"
+	"amends.dev/amends/internal/testkit/child"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -41,30 +40,10 @@ func needsPostgres(t *testing.T) {
 	}
 }
 
-// buffer is output that may be read while it is written.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-// String is everything written so far.
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 // call is one running invocation of demo or verify in this process.
 type call struct {
 	t              *testing.T
-	stdout, stderr buffer
+	stdout, stderr child.Log
 	done           chan struct{}
 	err            error
 	interrupt      context.CancelFunc

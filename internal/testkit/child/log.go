@@ -9,13 +9,14 @@ import (
 // shown is how many bytes of a log's end are shown.
 const shown = 20_000
 
-// Log collects what is logged during a test, and shows it only when the test fails. It is safe for concurrent use.
+// Log collects what a process writes and may be read meanwhile; one that NewLog made shows when its test fails. The zero value
+// is empty and ready. It is safe for concurrent use.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-// NewLog makes an empty log of that name.
+// NewLog makes an empty log of that name, which shows only when the test fails.
 func NewLog(t testing.TB, name string) *Log {
 	l := &Log{}
 	t.Cleanup(func() {
