@@ -58,7 +58,7 @@ func benchBucket(b *testing.B) (*Resolver, *Store) {
 	layout, c := benchHistory(1)
 	seed, chunks := maphash.MakeSeed(), NewChunks(memory.NewGoAllocator())
 	b.Cleanup(chunks.Release)
-	store := NewStore(chunks, layout.Buckets(0), 0)
+	store := NewStore(chunks, layout, 0, 0)
 	if err := NewScatter(layout, seed).Columns(store, 0, c); err != nil {
 		b.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func BenchmarkScatter(b *testing.B) {
 			layout, c := benchHistory(buckets)
 			chunks := NewChunks(memory.NewGoAllocator())
 			defer chunks.Release()
-			s, store := NewScatter(layout, maphash.MakeSeed()), NewStore(chunks, layout.Buckets(0), 0)
+			s, store := NewScatter(layout, maphash.MakeSeed()), NewStore(chunks, layout, 0, 0)
 			for b.Loop() {
 				if err := s.Columns(store, 0, c); err != nil {
 					b.Fatal(err)
@@ -140,7 +140,7 @@ func BenchmarkHash(b *testing.B) {
 func BenchmarkGather(b *testing.B) {
 	r, store := benchBucket(b)
 	for b.Loop() {
-		r.gather(0, benchKeys, []*Store{store})
+		r.gather(0, 0, benchKeys, []*Store{store})
 	}
 	perRow(b, benchRows)
 }
@@ -157,7 +157,7 @@ func BenchmarkBucket(b *testing.B) {
 // BenchmarkResolve groups the rows of one key: as histories have them, all distinct, and one identity of so many revisions.
 func BenchmarkResolve(b *testing.B) {
 	r, store := benchBucket(b)
-	r.gather(0, benchKeys, []*Store{store})
+	r.gather(0, 0, benchKeys, []*Store{store})
 	chain, distinct := make([]Row, benchRows), make([]Row, benchRows)
 	for i := range chain {
 		chain[i].TxnID, distinct[i].TxnID = packShort([]byte("one")), packShort(fmt.Append(nil, i))

@@ -44,7 +44,26 @@ type Fold struct {
 	days  []int32
 	qtys  []int64
 	order []uint32
+	// times bound those of the rows to come; plain says that none of them has a large quantity.
+	times Times
+	plain bool
 }
+
+// Times are instants from First to Last, in nanoseconds since the Unix epoch.
+type Times struct{ First, Last int64 }
+
+// noTimes are none.
+var noTimes = Times{math.MaxInt64, math.MinInt64}
+
+// days is the number of days that times touch; false where that is more than an array of days may have.
+func (t Times) days(most int) (int, bool) {
+	_, carry := bits.Add64(uint64(t.Last)-uint64(t.First), intoDay(t.First), 0)
+	n := int(Day(t.Last)) - int(Day(t.First)) + 1
+	return n, carry == 0 && n <= most
+}
+
+// Expect prepares for keys whose rows have such times and such an annex, until it is called again.
+func (f *Fold) Expect(times Times, annex *Annex) { f.times, f.plain = times, len(annex.Numbers) == 0 }
 
 // denseDays bounds the days between a key's first and last activity for which an array of days is used whatever the
 // number of rows.
@@ -53,13 +72,20 @@ const denseDays = 1 << 12
 // Key appends the closes of one key that is not blocked: of its highest revisions that are no CANCEL (S5). A key with a
 // day out of domain appends nothing and returns those days.
 func (f *Fold) Key(out *Closes, rows []Row, highest []uint32, annex *Annex, opening, threshold int64) []OutOfDomain {
-	first, last, active, magnitudes := int64(math.MaxInt64), int64(math.MinInt64), 0, uint64(0)
+	safe := opening>>62 == opening>>63 // with it, a sum below 2^61 stays below 2^63
+	if days, ok := f.times.days(min(denseDays, 64*len(rows))); ok && safe && f.plain && len(rows) < 1<<30 {
+		f.room(days)
+		f.plainDays(rows, highest)
+		f.closes(out, f.times.First, days, opening, threshold)
+		return nil
+	}
+	times, active, magnitudes := noTimes, 0, uint64(0)
 	for _, i := range highest {
 		row := &rows[i]
 		if !row.active() {
 			continue
 		}
-		first, last = min(first, row.ValidTime), max(last, row.ValidTime)
+		times.First, times.Last = min(times.First, row.ValidTime), max(times.Last, row.ValidTime)
 		qty := row.quantity(annex)
 		magnitudes |= uint64(qty ^ qty>>63)
 		active++
@@ -67,16 +93,14 @@ func (f *Fold) Key(out *Closes, rows []Row, highest []uint32, annex *Annex, open
 	if active == 0 {
 		return nil
 	}
-	// So many quantities of so many bits stay below 2^61 together, and with the opening balance below 2^63.
-	narrow := bits.Len64(magnitudes)+bits.Len(uint(active)) <= 61 && opening>>62 == opening>>63
-	span := int(Day(last)) - int(Day(first)) + 1
-	_, carry := bits.Add64(uint64(last)-uint64(first), intoDay(first), 0)
+	days, dense := times.days(max(denseDays, 8*active))
 	switch {
-	case !narrow:
+	case !safe || bits.Len64(magnitudes)+bits.Len(uint(active)) > 61:
 		f.collect(rows, highest, annex, active)
 		return f.exact(out, opening, threshold)
-	case carry == 0 && span <= max(denseDays, 8*active):
-		f.dense(out, rows, highest, annex, first, span, opening, threshold)
+	case dense:
+		f.dense(rows, highest, annex, times.First, days)
+		f.closes(out, times.First, days, opening, threshold)
 	default:
 		f.collect(rows, highest, annex, active)
 		f.sorted(out, opening, threshold)
@@ -87,11 +111,32 @@ func (f *Fold) Key(out *Closes, rows []Row, highest []uint32, annex *Annex, open
 // intoDay is the time since midnight, in nanoseconds.
 func intoDay(nanos int64) uint64 { return uint64((nanos%nanosPerDay + nanosPerDay) % nanosPerDay) }
 
-// dense adds up in an array of days. No sum can leave int64.
-func (f *Fold) dense(out *Closes, rows []Row, highest []uint32, annex *Annex, first int64, span int, opening, threshold int64) {
-	if len(f.sums) < span {
-		f.sums, f.active = make([]int64, span), make([]uint64, (span+63)/64)
+// room makes an array of so many days.
+func (f *Fold) room(days int) {
+	if len(f.sums) < days {
+		f.sums, f.active = make([]int64, days), make([]uint64, (days+63)/64)
 	}
+}
+
+// plainDays adds up in the array of days from the first expected one on, without a branch. No quantity is large.
+func (f *Fold) plainDays(rows []Row, highest []uint32) {
+	sums, active := f.sums, f.active
+	midnight := uint64(f.times.First) - intoDay(f.times.First)
+	for _, i := range highest {
+		row := &rows[i]
+		at := (uint64(row.ValidTime) - midnight) / nanosPerDay
+		keep := uint64(1)
+		if row.kind() == KindCancel {
+			keep = 0
+		}
+		sums[at] += int64(row.qty) & -int64(keep)
+		active[at/64] |= keep << (at % 64)
+	}
+}
+
+// dense adds up in an array of days. No sum can leave int64.
+func (f *Fold) dense(rows []Row, highest []uint32, annex *Annex, first int64, days int) {
+	f.room(days)
 	sums, active := f.sums, f.active
 	midnight := uint64(first) - intoDay(first)
 	for _, i := range highest {
@@ -103,8 +148,13 @@ func (f *Fold) dense(out *Closes, rows []Row, highest []uint32, annex *Annex, fi
 		sums[at] += row.quantity(annex)
 		active[at/64] |= 1 << (at % 64)
 	}
+}
+
+// closes appends the active days of the array, and clears it.
+func (f *Fold) closes(out *Closes, first int64, days int, opening, threshold int64) {
+	sums, active := f.sums, f.active
 	balance, day := opening, Day(first)
-	for w := range (span + 63) / 64 {
+	for w := range (days + 63) / 64 {
 		for set := active[w]; set != 0; set &= set - 1 {
 			at := w*64 + bits.TrailingZeros64(set)
 			before := balance

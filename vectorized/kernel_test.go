@@ -25,18 +25,29 @@ type record struct {
 }
 
 // records draws records over few identities, revisions and days, with quantities at the bounds of int64. IDs around 15
-// bytes are packed in different ways.
+// bytes are packed in different ways. Half of the draws have one identity with more revisions than a chain holds.
 func records() *rapid.Generator[[]record] {
 	long := strings.Repeat("x", 15)
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) record {
-		return record{
-			txn:       rapid.SampledFrom([]string{"a", "b", "ab", "é", "a\x01", long, long + "y", long + "z", strings.Repeat("w", 256)}).Draw(t, "txn"),
-			revision:  rapid.SampledFrom([]int64{1, 2, narrowRevision, narrowRevision + 1, math.MaxInt64}).Draw(t, "revision"),
-			kind:      rapid.Uint8Range(KindNew, KindCancel).Draw(t, "kind"),
-			validTime: rapid.SampledFrom([]int64{math.MinInt64, -nanosPerDay, -1, 0, 1, nanosPerDay - 1, nanosPerDay, math.MaxInt64}).Draw(t, "time"),
-			qty:       rapid.SampledFrom([]int64{0, 1, -1, 7, math.MaxInt32 + 1, math.MaxInt64, math.MinInt64}).Draw(t, "qty"),
-		}
-	}), 0, 40)
+	draw := func(most int, txns []string, revisions []int64) *rapid.Generator[[]record] {
+		return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) record {
+			return record{
+				txn:       rapid.SampledFrom(txns).Draw(t, "txn"),
+				revision:  rapid.SampledFrom(revisions).Draw(t, "revision"),
+				kind:      rapid.Uint8Range(KindNew, KindCancel).Draw(t, "kind"),
+				validTime: rapid.SampledFrom([]int64{math.MinInt64, -nanosPerDay, -1, 0, 1, nanosPerDay - 1, nanosPerDay, math.MaxInt64}).Draw(t, "time"),
+				qty:       rapid.SampledFrom([]int64{0, 1, -1, 7, math.MaxInt32 + 1, math.MaxInt64, math.MinInt64}).Draw(t, "qty"),
+			}
+		}), 0, most)
+	}
+	var many []int64
+	for revision := range int64(maxChain + 4) {
+		many = append(many, revision+1)
+	}
+	return rapid.OneOf(
+		draw(40, []string{"a", "b", "ab", "é", "a\x01", long, long + "y", long + "z", strings.Repeat("w", 256)},
+			[]int64{1, 2, narrowRevision, narrowRevision + 1, math.MaxInt64}),
+		draw(120, []string{"a", long + "y"}, many),
+	)
 }
 
 // rowsOf are the rows of records, their long IDs divided among arenas.
@@ -73,7 +84,7 @@ func TestTxnID(t *testing.T) {
 		p, q := pack(a, seed, &arenas[0], 0), pack(b, seed, &arenas[1], 1)
 		equal(t, "bytes", p.Append(nil, arenas), a)
 		equal(t, "bytes", q.Append(nil, arenas), b)
-		equal(t, "same", p.same(q, arenas), bytes.Equal(a, b))
+		equal(t, "same", p.same(&q, arenas), bytes.Equal(a, b))
 		if bytes.Equal(a, b) && p.hash(7) != q.hash(7) {
 			t.Fatalf("equal IDs have different hashes")
 		}
@@ -106,18 +117,17 @@ func TestS4Authority(t *testing.T) {
 		rows, annex := rowsOf(all, seed)
 		res := authority.Resolve(rows, annex)
 		var got []string
-		add := func(of []uint32, highest bool) {
-			for _, i := range of {
-				row, conflict := &rows[i], res.Groups[i].Conflict
-				line := fmt.Sprintf("%q %d highest=%v conflict=%v", row.TxnID.Append(nil, annex.IDs), row.revision(annex), highest, conflict)
-				if !conflict {
-					line += fmt.Sprint(row.kind(), row.ValidTime, row.quantity(annex))
-				}
-				got = append(got, line)
+		high := map[uint32]bool{}
+		for _, i := range res.Conflicts {
+			high[i] = !res.Lower(i)
+			got = append(got, fmt.Sprintf("%q %d highest=%v conflict=true", rows[i].TxnID.Append(nil, annex.IDs), rows[i].revision(annex), !res.Lower(i)))
+		}
+		for _, i := range res.Highest {
+			if row := &rows[i]; !high[i] {
+				got = append(got, fmt.Sprintf("%q %d highest=true conflict=false", row.TxnID.Append(nil, annex.IDs), row.revision(annex))+
+					fmt.Sprint(row.kind(), row.ValidTime, row.quantity(annex)))
 			}
 		}
-		add(res.Highest, true)
-		add(res.Lower, false)
 		slices.Sort(got)
 		want, identities, duplicates, blocked := naiveAuthority(all)
 		equal(t, "groups", got, want)
@@ -125,7 +135,7 @@ func TestS4Authority(t *testing.T) {
 	})
 }
 
-// naiveAuthority compares every record with every other.
+// naiveAuthority compares every record with every other. Groups are the highest revisions and those in conflict.
 func naiveAuthority(all []record) (groups []string, identities, duplicates int, blocked bool) {
 	seen, txns := map[string]bool{}, map[string]bool{}
 	for _, r := range all {
@@ -152,7 +162,9 @@ func naiveAuthority(all []record) (groups []string, identities, duplicates int, 
 			duplicates += count - 1
 		}
 		blocked = blocked || highest && conflict
-		groups = append(groups, line)
+		if highest || conflict {
+			groups = append(groups, line)
+		}
 	}
 	slices.Sort(groups)
 	return groups, len(txns), duplicates, blocked
@@ -174,7 +186,7 @@ func TestHostileRevisions(t *testing.T) {
 	started := time.Now()
 	res := NewAuthority(3).Resolve(rows, &annex)
 	equal(t, "identities", len(res.Highest), 1)
-	equal(t, "lower revisions", len(res.Lower), chain-1)
+	equal(t, "conflicts", []any{len(res.Conflicts), res.Duplicates, res.Blocked}, []any{chain, 0, true})
 	if took := time.Since(started); took > 30*time.Second { // a quadratic path takes many minutes
 		t.Errorf("%v for %d revisions", took, chain)
 	}
@@ -199,14 +211,26 @@ func TestR09Fold(t *testing.T) {
 	bounds := rapid.OneOf(rapid.SampledFrom([]int64{0, 1, math.MaxInt64, math.MinInt64}), rapid.Int64Range(-10, 10))
 	rapid.Check(t, func(t *rapid.T) {
 		all := records().Draw(t, "records")
+		if rapid.Bool().Draw(t, "soon") {
+			for i := range all {
+				all[i].validTime %= 100 * nanosPerDay
+			}
+		}
 		if rapid.Bool().Draw(t, "small") { // no sum can leave int64
 			for i := range all {
 				all[i].qty %= 1000
+				all[i].revision %= narrowRevision + 1
+				all[i].revision = max(all[i].revision, 1)
 			}
 		}
 		opening, threshold := bounds.Draw(t, "opening"), bounds.Draw(t, "threshold")
 		rows, annex := rowsOf(all, seed)
 		res := authority.Resolve(rows, annex)
+		times, before, after := noTimes, rapid.Int64Range(0, 3*nanosPerDay).Draw(t, "before"), rapid.Int64Range(0, 3*nanosPerDay).Draw(t, "after")
+		for _, r := range all {
+			times.First, times.Last = min(times.First, max(r.validTime, math.MinInt64+before)-before), max(times.Last, min(r.validTime, math.MaxInt64-after)+after)
+		}
+		fold.Expect(times, annex)
 		out := Closes{Day: []int32{1}, Close: []int64{2}, Crossing: []uint8{0}} // of another key
 		outside := fold.Key(&out, rows, res.Highest, annex, opening, threshold)
 		var active []record

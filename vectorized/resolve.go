@@ -74,7 +74,7 @@ func NewResolver(layout *Layout, seed maphash.Seed) *Resolver {
 // Bucket resolves a bucket of a partition whose rows are in the given stores, by their numbers; nil is an empty one.
 func (r *Resolver) Bucket(partition int32, bucket int, stores []*Store) *Found {
 	keys := r.layout.Bucket(partition, bucket)
-	r.gather(bucket, len(keys), stores)
+	r.gather(bucket, bucket<<r.layout.parts[partition].shift, len(keys), stores)
 	r.closes.truncate(0)
 	found := &Found{}
 	start := uint32(0)
@@ -89,40 +89,37 @@ func (r *Resolver) Bucket(partition int32, bucket int, stores []*Store) *Found {
 	return found
 }
 
-// gather sorts the rows of a bucket by key, with a counting sort. Those of local key k end at ends[k].
-func (r *Resolver) gather(bucket, keys int, stores []*Store) {
+// gather sorts the rows of a bucket by key, with a counting sort. The bucket's keys begin at a place of the partition; rows
+// of local key k end at ends[k].
+func (r *Resolver) gather(bucket, place, keys int, stores []*Store) {
 	r.annex.IDs, r.annex.Numbers = r.annex.IDs[:0], r.annex.Numbers[:0]
 	r.ends = cleared(r.ends, keys+1)
-	ends, total := r.ends, 0
+	ends := r.ends
 	for _, s := range stores {
 		if s == nil {
 			r.annex.IDs = append(r.annex.IDs, nil)
 			continue
 		}
 		r.annex.IDs = append(r.annex.IDs, s.buckets[bucket].arena)
-		total += s.rows(bucket)
-		s.each(bucket, func(rows []Row) {
-			for i := range rows {
-				ends[uint(rows[i].key)+1]++
-			}
-		})
+		for k, n := range s.records[place : place+keys] {
+			ends[k+1] += n
+		}
 	}
 	for k := range keys {
 		ends[k+1] += ends[k]
 	}
-	if cap(r.rows) < total {
-		r.rows = make([]Row, total, total+total/4)
-	}
-	r.rows = r.rows[:total]
+	r.rows = sized(r.rows, int(ends[keys]))
+	times := noTimes
 	for _, s := range stores {
 		if s != nil {
-			r.place(s, bucket)
+			times = r.place(s, bucket, times)
 		}
 	}
+	r.fold.Expect(times, &r.annex)
 }
 
 // place copies the rows of one store to their places.
-func (r *Resolver) place(s *Store, bucket int) {
+func (r *Resolver) place(s *Store, bucket int, times Times) Times {
 	numbers := int32(len(r.annex.Numbers))
 	r.annex.Numbers = append(r.annex.Numbers, s.buckets[bucket].numbers...)
 	ends, sorted := r.ends, r.rows
@@ -132,11 +129,13 @@ func (r *Resolver) place(s *Store, bucket int) {
 			if row.large() {
 				row.qty += numbers
 			}
+			times.First, times.Last = min(times.First, row.ValidTime), max(times.Last, row.ValidTime)
 			at := &ends[row.key]
 			sorted[*at] = row
 			*at++
 		}
 	})
+	return times
 }
 
 // key resolves the rows of one key.
@@ -153,23 +152,19 @@ func (r *Resolver) key(found *Found, key int32, rows []Row) {
 	found.Keys = append(found.Keys, k)
 	found.Counts.Identities += int64(len(res.Highest))
 	found.Counts.Duplicates += int64(res.Duplicates)
-	if res.Conflict {
-		r.conflicts(found, key, rows, &res)
-	}
+	r.conflicts(found, key, rows, &res)
 }
 
 // conflicts collects the revisions in conflict.
 func (r *Resolver) conflicts(found *Found, key int32, rows []Row, res *Resolved) {
-	collect := func(of []uint32, highest bool) (n int64) {
-		for _, i := range of {
-			if res.Groups[i].Conflict {
-				r.txn = rows[i].TxnID.Append(r.txn[:0], r.annex.IDs)
-				found.Conflicts = append(found.Conflicts, Conflict{key, string(r.txn), rows[i].revision(&r.annex), highest})
-				n++
-			}
+	for _, i := range res.Conflicts {
+		row, lower := &rows[i], res.Lower(i)
+		r.txn = row.TxnID.Append(r.txn[:0], r.annex.IDs)
+		found.Conflicts = append(found.Conflicts, Conflict{key, string(r.txn), row.revision(&r.annex), !lower})
+		if lower {
+			found.Counts.LowerConflicts++
+		} else {
+			found.Counts.HighConflicts++
 		}
-		return n
 	}
-	found.Counts.HighConflicts += collect(res.Highest, true)
-	found.Counts.LowerConflicts += collect(res.Lower, false)
 }

@@ -45,12 +45,16 @@ type Numbers struct{ Revision, Qty int64 }
 
 // setNumbers sets kind, revision and quantity; large ones are appended to numbers.
 func (r *Row) setNumbers(kind uint8, revision, qty int64, numbers *[]Numbers) {
-	if revision <= narrowRevision && qty == int64(int32(qty)) {
-		r.qty, r.bits = int32(qty), uint16(revision)<<kindBits|uint16(kind)
-		return
+	if !r.setNarrow(kind, revision, qty) {
+		r.qty, r.bits = int32(len(*numbers)), uint16(kind)
+		*numbers = append(*numbers, Numbers{revision, qty})
 	}
-	r.qty, r.bits = int32(len(*numbers)), uint16(kind)
-	*numbers = append(*numbers, Numbers{revision, qty})
+}
+
+// setNarrow sets kind, revision and quantity, and reports whether the row holds them.
+func (r *Row) setNarrow(kind uint8, revision, qty int64) bool {
+	r.qty, r.bits = int32(qty), uint16(revision)<<kindBits|uint16(kind)
+	return revision <= narrowRevision && qty == int64(int32(qty))
 }
 
 // large reports whether revision and quantity are in the annex.

@@ -47,6 +47,8 @@ type Scatter struct {
 	from, to uint32
 	// places are those of the keys of the block in work, less the partition's first one.
 	places [blockRows]uint32
+	// read keeps what reserve reads from being left out.
+	read int64
 }
 
 // blockRows is how many records are checked before they are appended: two loops over little memory let the processor run
@@ -146,24 +148,48 @@ func (s *Scatter) append(to *Store, shift uint8, c *Columns, start, end int) {
 	revision, validTime, qty := c.Revision[start:end][:len(kind)], c.ValidTime[start:end][:len(kind)], c.Qty[start:end][:len(kind)]
 	offsets, data := c.TxnID.Offsets[start : end+1][:len(kind)+1], c.TxnID.Data
 	places, kinds, shift := s.places[:len(kind)], s.kinds, shift&31
-	from, keep, mask := s.from, s.to-s.from, uint32(1)<<shift-1
+	mask := uint32(1)<<shift - 1
+	var memory [blockRows]*Row
+	rows := memory[:len(kind)]
+	s.read += s.reserve(to, shift, places, rows)
 	at := offsets[0]
 	for i, code := range kind {
-		place, txn, n := places[i], at, offsets[i+1]-at
+		txn, n := at, offsets[i+1]-at
 		at += n
-		bucket := place >> shift
+		row := rows[i]
+		if row == nil {
+			continue
+		}
+		place := places[i]
+		row.ValidTime, row.key = validTime[i], uint16(place&mask)
+		if !row.setNarrow(kinds[code], revision[i], qty[i]) {
+			row.setNumbers(kinds[code], revision[i], qty[i], &to.buckets[place>>shift].numbers)
+		}
+		if id := data[txn:]; n <= shortMax && len(id) >= 16 {
+			row.TxnID = packFrom(id, n)
+		} else {
+			row.TxnID = pack(id[:n], s.seed, &to.buckets[place>>shift].arena, to.number)
+		}
+	}
+}
+
+// reserve gives each row of a block its place in a bucket, nil where it is not kept, and reads from there, so that memory
+// is on its way before rows are written to it: a processor waits for many reads at a time, but for one write after the
+// other.
+func (s *Scatter) reserve(to *Store, shift uint8, places []uint32, rows []*Row) (read int64) {
+	from, keep, records := s.from, s.to-s.from, to.records
+	rows = rows[:len(places)]
+	for i, place := range places {
+		bucket := place >> (shift & 31)
 		if bucket-from >= keep {
 			continue
 		}
 		row := to.next(bucket)
-		row.ValidTime, row.key = validTime[i], uint16(place&mask)
-		row.setNumbers(kinds[code], revision[i], qty[i], &to.buckets[bucket].numbers)
-		if id := data[txn:]; n <= shortMax && len(id) >= 16 {
-			row.TxnID = packFrom(id, n)
-		} else {
-			row.TxnID = pack(id[:n], s.seed, &to.buckets[bucket].arena, to.number)
-		}
+		read += row.ValidTime
+		rows[i] = row
+		records[place]++
 	}
+	return read
 }
 
 // Record appends one accepted record of a partition, as a decoder of the namespace gave it.
@@ -175,6 +201,7 @@ func (s *Scatter) Record(to *Store, partition, key int32, txn []byte, revision i
 		return
 	}
 	row := to.next(bucket)
+	to.records[place]++
 	row.TxnID = pack(txn, s.seed, &to.buckets[bucket].arena, to.number)
 	row.ValidTime, row.key = validTime, uint16(place&(1<<part.shift-1))
 	row.setNumbers(kind, revision, qty, &to.buckets[bucket].numbers)

@@ -38,7 +38,7 @@ func scatter(t *testing.T, c *Columns) ([]string, error) {
 	chunks := NewChunks(mem)
 	defer chunks.Release()
 	layout := testLayout()
-	store := NewStore(chunks, layout.Buckets(0), 0)
+	store := NewStore(chunks, layout, 0, 0)
 	defer store.Release()
 	if err := NewScatter(layout, maphash.MakeSeed()).Columns(store, 0, c); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ type Store struct {
 	number  int // of its arenas among those of its partition
 	ends    []end
 	buckets []bucketStore
+	records []uint32 // by place of a key, less the partition's first one
 }
 
 // end is where the next row of a bucket goes. The ends of all buckets lie together, as each row touches one.
@@ -21,9 +22,13 @@ type bucketStore struct {
 	numbers []Numbers
 }
 
-// NewStore is an empty store; number distinguishes it from the other stores of its partition.
-func NewStore(chunks *Chunks, buckets, number int) *Store {
-	s := &Store{chunks: chunks, number: number, ends: make([]end, buckets), buckets: make([]bucketStore, buckets)}
+// NewStore is an empty store of a partition; number distinguishes it from the other stores of it.
+func NewStore(chunks *Chunks, layout *Layout, partition int32, number int) *Store {
+	buckets := layout.Buckets(partition)
+	s := &Store{
+		chunks: chunks, number: number, ends: make([]end, buckets), buckets: make([]bucketStore, buckets),
+		records: make([]uint32, layout.parts[partition].keys),
+	}
 	for i := range s.ends {
 		s.ends[i].used = chunkRows
 	}
@@ -49,15 +54,6 @@ func (s *Store) grow(bucket uint32) {
 	s.ends[bucket] = end{chunk, 0}
 }
 
-// rows is the number of rows of a bucket.
-func (s *Store) rows(bucket int) int {
-	n := len(s.buckets[bucket].chunks)
-	if n == 0 {
-		return 0
-	}
-	return (n-1)*chunkRows + int(s.ends[bucket].used)
-}
-
 // each calls visit for every run of a bucket's rows.
 func (s *Store) each(bucket int, visit func(rows []Row)) {
 	b := &s.buckets[bucket]
@@ -76,4 +72,5 @@ func (s *Store) Release() {
 		s.chunks.put(s.buckets[i].chunks)
 		s.ends[i], s.buckets[i] = end{used: chunkRows}, bucketStore{}
 	}
+	clear(s.records)
 }

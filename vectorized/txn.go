@@ -81,8 +81,8 @@ func (t TxnID) Append(to []byte, arenas Arenas) []byte {
 }
 
 // same reports whether two IDs are equal, byte by byte.
-func (t TxnID) same(other TxnID, arenas Arenas) bool {
-	return t == other || t.Hi == other.Hi && t.long() && other.long() && t.sameBytes(other, arenas)
+func (t *TxnID) same(other *TxnID, arenas Arenas) bool {
+	return t.Hi == other.Hi && (t.Lo == other.Lo || t.long() && other.long() && t.sameBytes(*other, arenas))
 }
 
 // sameBytes compares two long IDs of one hash.

@@ -21,11 +21,11 @@ type Options struct {
 
 const (
 	// bucketTarget is the number of rows of a bucket that is aimed at: few enough to be resolved in a processor's cache.
-	bucketTarget = 1 << 14
+	bucketTarget = 1 << 15
 	// defaultMemory is Options.Memory where it is not given, roundMemory what rounds of several partitions are filled up
 	// to: 2.5 million rows, beyond which more at a time would not be faster.
 	defaultMemory = 4 << 30
-	roundMemory   = 128 << 20
+	roundMemory   = 32 << 20
 )
 
 // withDefaults fills zero values in.
@@ -82,7 +82,7 @@ func (e Engine) newComputation(ctx context.Context, ns *manifests.Namespace, row
 func (c *computation) store(w *worker, partition int32) *vectorized.Store {
 	s := w.stores[partition]
 	if s == nil {
-		s = vectorized.NewStore(c.chunks, c.layout.Buckets(partition), w.number)
+		s = vectorized.NewStore(c.chunks, c.layout, partition, w.number)
 		w.stores[partition] = s
 	}
 	return s
