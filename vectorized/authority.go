@@ -7,6 +7,7 @@ type Authority struct {
 	seed    uint64
 	slots   []uint64 // the upper half of an identity's hash over its number + 1, or 0; by the upper bits of the hash
 	shift   int      // of a hash to its slot
+	hashes  []uint64 // of identities, by row
 	highest []uint32 // by identity, a row
 	lower   []chain  // by identity
 	later   []uint64 // the upper half of a hash over the number of its row: rows whose slot was taken
@@ -78,11 +79,13 @@ func (a *Authority) Resolve(rows []Row, annex *Annex) Resolved {
 // claim gives each row its slot if that is free, and notes it for later otherwise. There is no branch in it: which of the
 // two it is no processor can foretell.
 func (a *Authority) claim(rows []Row) {
-	a.highest, a.later = sized(a.highest, len(rows)), sized(a.later, len(rows))
-	slots, shift, seed := a.slots, a.shift&63, a.seed
-	highest, later, identities := a.highest, a.later, 0
-	for i := range rows {
-		hash := rows[i].TxnID.hash(seed)
+	a.hashes, a.highest, a.later = sized(a.hashes, len(rows)), sized(a.highest, len(rows)), sized(a.later, len(rows))
+	hashes, highest, later := a.hashes, a.highest, a.later
+	for i, seed := 0, a.seed; i < len(rows); i++ {
+		hashes[i] = rows[i].TxnID.hash(seed)
+	}
+	identities, slots, shift := 0, a.slots, a.shift&63
+	for i, hash := range hashes {
 		slot := &slots[hash>>shift]
 		mark, free, code := hash&printMask, 0, *slot
 		highest[identities], later[i-identities] = uint32(i), mark|uint64(i)

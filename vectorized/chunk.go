@@ -46,6 +46,9 @@ func (c *Chunks) take() *[chunkRows]Row {
 
 // put takes chunks back.
 func (c *Chunks) put(chunks []*[chunkRows]Row) {
+	if len(chunks) == 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.free = append(c.free, chunks...)

@@ -1,13 +1,17 @@
 package vectorized
 
-import "hash/maphash"
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+)
 
 // Found is what the rows of one bucket amount to. Its memory is its own.
 type Found struct {
 	Closes
 	// Keys are the bucket's keys that have a record, ascending by index in the namespace.
 	Keys []KeyFound
-	// Conflicts are the revisions with distinct payloads, by key, unsorted within.
+	// Conflicts are the revisions with distinct payloads, sorted by key, transaction ID, revision.
 	Conflicts []Conflict
 	Counts    Counts
 }
@@ -18,6 +22,8 @@ type KeyFound struct {
 	Key int32
 	// From and To delimit the key's closes in Found.Closes.
 	From, To int
+	// ConflictsFrom and ConflictsTo delimit those of the key in Found.Conflicts.
+	ConflictsFrom, ConflictsTo int
 	// Blocked says that a highest revision is in conflict: there are no closes (S4).
 	Blocked bool
 	// OutOfDomain are the days whose close does not fit (R09): there are no closes.
@@ -125,14 +131,15 @@ func (r *Resolver) place(s *Store, bucket int, times Times) Times {
 	ends, sorted := r.ends, r.rows
 	s.each(bucket, func(rows []Row) {
 		for i := range rows {
-			row := rows[i]
-			if row.large() {
-				row.qty += numbers
-			}
-			times.First, times.Last = min(times.First, row.ValidTime), max(times.Last, row.ValidTime)
+			row := &rows[i]
 			at := &ends[row.key]
-			sorted[*at] = row
+			to := &sorted[*at]
+			*to = *row
 			*at++
+			times.First, times.Last = min(times.First, row.ValidTime), max(times.Last, row.ValidTime)
+			if row.large() {
+				to.qty += numbers
+			}
 		}
 	})
 	return times
@@ -149,14 +156,17 @@ func (r *Resolver) key(found *Found, key int32, rows []Row) {
 		found.Counts.BlockedKeys++
 	}
 	k.To = len(r.closes.Day)
+	k.ConflictsFrom = len(found.Conflicts)
+	r.conflicts(found, key, rows, &res)
+	k.ConflictsTo = len(found.Conflicts)
 	found.Keys = append(found.Keys, k)
 	found.Counts.Identities += int64(len(res.Highest))
 	found.Counts.Duplicates += int64(res.Duplicates)
-	r.conflicts(found, key, rows, &res)
 }
 
-// conflicts collects the revisions in conflict.
+// conflicts appends the revisions in conflict of a key.
 func (r *Resolver) conflicts(found *Found, key int32, rows []Row, res *Resolved) {
+	from := len(found.Conflicts)
 	for _, i := range res.Conflicts {
 		row, lower := &rows[i], res.Lower(i)
 		r.txn = row.TxnID.Append(r.txn[:0], r.annex.IDs)
@@ -167,4 +177,7 @@ func (r *Resolver) conflicts(found *Found, key int32, rows []Row, res *Resolved)
 			found.Counts.HighConflicts++
 		}
 	}
+	slices.SortFunc(found.Conflicts[from:], func(a, b Conflict) int {
+		return cmp.Or(cmp.Compare(a.TxnID, b.TxnID), cmp.Compare(a.Revision, b.Revision))
+	})
 }

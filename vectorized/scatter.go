@@ -47,7 +47,7 @@ type Scatter struct {
 	from, to uint32
 	// places are those of the keys of the block in work, less the partition's first one.
 	places [blockRows]uint32
-	// read keeps what reserve reads from being left out.
+	// read is what fetch read.
 	read int64
 }
 
@@ -151,7 +151,8 @@ func (s *Scatter) append(to *Store, shift uint8, c *Columns, start, end int) {
 	mask := uint32(1)<<shift - 1
 	var memory [blockRows]*Row
 	rows := memory[:len(kind)]
-	s.read += s.reserve(to, shift, places, rows)
+	s.reserve(to, shift, places, rows)
+	s.read += fetch(rows)
 	at := offsets[0]
 	for i, code := range kind {
 		txn, n := at, offsets[i+1]-at
@@ -173,23 +174,35 @@ func (s *Scatter) append(to *Store, shift uint8, c *Columns, start, end int) {
 	}
 }
 
-// reserve gives each row of a block its place in a bucket, nil where it is not kept, and reads from there, so that memory
-// is on its way before rows are written to it: a processor waits for many reads at a time, but for one write after the
-// other.
-func (s *Scatter) reserve(to *Store, shift uint8, places []uint32, rows []*Row) (read int64) {
+// reserve gives each row of a block its place in a bucket, nil where it is not kept.
+func (s *Scatter) reserve(to *Store, shift uint8, places []uint32, rows []*Row) {
 	from, keep, records := s.from, s.to-s.from, to.records
 	rows = rows[:len(places)]
 	for i, place := range places {
 		bucket := place >> (shift & 31)
 		if bucket-from >= keep {
+			rows[i] = nil
 			continue
 		}
-		row := to.next(bucket)
-		read += row.ValidTime
-		rows[i] = row
+		e := &to.ends[bucket]
+		if e.used == chunkRows {
+			to.grow(bucket)
+		}
+		rows[i] = &e.open[e.used%chunkRows]
+		e.used++
 		records[place]++
 	}
-	return read
+}
+
+// fetch reads from the places of rows, so that this memory is on its way before they are written: a processor waits for
+// many reads at a time, but for one write after the other. The sum is of no use but to keep the reads.
+func fetch(rows []*Row) (sum int64) {
+	for _, row := range rows {
+		if row != nil {
+			sum += row.ValidTime
+		}
+	}
+	return sum
 }
 
 // Record appends one accepted record of a partition, as a decoder of the namespace gave it.

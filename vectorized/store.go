@@ -66,11 +66,16 @@ func (s *Store) each(bucket int, visit func(rows []Row)) {
 	}
 }
 
-// Release gives all chunks back to the pool.
+// ReleaseBucket gives the chunks of a bucket back to the pool. Other goroutines may release other buckets meanwhile.
+func (s *Store) ReleaseBucket(bucket int) {
+	s.chunks.put(s.buckets[bucket].chunks)
+	s.ends[bucket], s.buckets[bucket] = end{used: chunkRows}, bucketStore{}
+}
+
+// Release gives all chunks back to the pool; the store is empty again.
 func (s *Store) Release() {
-	for i := range s.buckets {
-		s.chunks.put(s.buckets[i].chunks)
-		s.ends[i], s.buckets[i] = end{used: chunkRows}, bucketStore{}
+	for bucket := range s.buckets {
+		s.ReleaseBucket(bucket)
 	}
 	clear(s.records)
 }

@@ -15,7 +15,7 @@ import (
 func (e Engine) ComputeColumns(ctx context.Context, ns *manifests.Namespace, source vectorized.Source, o Options) (*Result, error) {
 	return e.computeFiles(ctx, ns, source, o, func() groupReader {
 		decoder := source.NewDecoder()
-		return func(w *worker, c *computation, part vectorized.Loaded, partition int32, group int) error {
+		return func(w *worker, c *computation, part vectorized.Loaded, partition int32, group int, again bool) error {
 			columns, err := decoder.Columns(part, group)
 			if err != nil {
 				return err
@@ -23,7 +23,7 @@ func (e Engine) ComputeColumns(ctx context.Context, ns *manifests.Namespace, sou
 			if err := w.scatter.Columns(c.store(w, partition), partition, columns); err != nil {
 				return part.Fault(err)
 			}
-			if c.pass > 0 { // the first one noted them
+			if again { // the first pass noted them
 				return nil
 			}
 			if err := w.reject(partition, columns); err != nil {
@@ -40,21 +40,21 @@ func (e Engine) ComputeRaw(ctx context.Context, ns *manifests.Namespace, source 
 	judge := decode.New(ns)
 	return e.computeFiles(ctx, ns, source, o, func() groupReader {
 		decoder := source.NewDecoder()
-		return func(w *worker, c *computation, part vectorized.Loaded, partition int32, group int) error {
+		return func(w *worker, c *computation, part vectorized.Loaded, partition int32, group int, again bool) error {
 			columns, err := decoder.Columns(part, group)
 			if err != nil {
 				return err
 			}
 			columns.Each(func(offset int64, key, value []byte) {
-				w.judge(c, judge, &engine.Record{Partition: partition, Offset: offset, Key: key, Value: value})
+				w.judge(c, judge, &engine.Record{Partition: partition, Offset: offset, Key: key, Value: value}, again)
 			})
 			return nil
 		}
 	})
 }
 
-// groupReader appends the records of one group of a part.
-type groupReader func(w *worker, c *computation, part vectorized.Loaded, partition int32, group int) error
+// groupReader appends the records of one group of a part; again says that the part was read before.
+type groupReader func(w *worker, c *computation, part vectorized.Loaded, partition int32, group int, again bool) error
 
 // loader is what typed and raw sources have in common.
 type loader interface {
@@ -78,88 +78,12 @@ func (e Engine) computeFiles(ctx context.Context, ns *manifests.Namespace, sourc
 	for _, w := range c.workers {
 		w.read = reader()
 	}
-	files := files{source: source, parts: parts}
-	for _, r := range rounds(parts, min(o.Memory, roundMemory)) {
-		if err := c.round(&r, &files, o.Memory); err != nil {
-			return nil, err
-		}
+	all := rounds(parts, min(o.Memory/2, roundMemory))
+	if err := c.run(stages(all, parts, o, c.layout), &files{source: source}); err != nil {
+		return nil, err
 	}
-	c.result.sort()
+	c.result.arrange()
 	return c.result, nil
-}
-
-// files are the parts that are in memory; buffers are used again for others.
-type files struct {
-	source  loader
-	parts   []vectorized.Part
-	buffers [][]byte
-	loaded  []vectorized.Loaded
-}
-
-// round computes the partitions of one round.
-func (c *computation) round(r *round, f *files, memory int64) error {
-	passes := 1
-	if len(r.partitions) == 1 {
-		passes = min(max(r.passes(memory), 1), max(c.layout.Buckets(r.partitions[0]), 1))
-	}
-	for c.pass = range passes {
-		if err := c.onePass(r, f, passes); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// onePass reads the files of a round and resolves some of its buckets, or all.
-func (c *computation) onePass(r *round, f *files, passes int) error {
-	defer c.release()
-	for _, batch := range batches(f.parts, r.parts, len(c.workers)) {
-		if err := c.load(r, batch, f); err != nil {
-			return err
-		}
-		if err := c.scatter(r, batch, f.loaded, passes); err != nil {
-			return err
-		}
-	}
-	return c.resolve(r.partitions, passes)
-}
-
-// share are the buckets of a partition that the present pass keeps.
-func (c *computation) share(partition int32, passes int) (from, to int) {
-	n := c.layout.Buckets(partition)
-	return n * c.pass / passes, n * (c.pass + 1) / passes
-}
-
-// load reads and verifies the files of a batch, which are numbers in the round.
-func (c *computation) load(r *round, batch []int, f *files) error {
-	if missing := len(batch) - len(f.buffers); missing > 0 {
-		f.buffers = append(f.buffers, make([][]byte, missing)...)
-	}
-	f.loaded = make([]vectorized.Loaded, len(batch))
-	return parallel(c.ctx, len(c.workers), len(batch), func(_, i int) (err error) {
-		f.loaded[i], f.buffers[i], err = f.source.Load(c.ctx, r.parts[batch[i]], f.buffers[i])
-		return err
-	})
-}
-
-// scatter decodes all groups of parts and appends their rows to the stores of their partitions.
-func (c *computation) scatter(r *round, batch []int, loaded []vectorized.Loaded, passes int) error {
-	type task struct {
-		part      vectorized.Loaded
-		partition int32
-		group     int
-	}
-	var tasks []task
-	for i, l := range loaded {
-		for group := range l.Groups() {
-			tasks = append(tasks, task{l, r.partitionOf[batch[i]], group})
-		}
-	}
-	return parallel(c.ctx, len(c.workers), len(tasks), func(n, i int) error {
-		w, t := c.workers[n], tasks[i]
-		w.scatter.Keep(c.share(t.partition, passes))
-		return w.read(w, c, t.part, t.partition, t.group)
-	})
 }
 
 // reject notes the rejected records of columns.

@@ -22,8 +22,8 @@ type Options struct {
 const (
 	// bucketTarget is the number of rows of a bucket that is aimed at: few enough to be resolved in a processor's cache.
 	bucketTarget = 1 << 15
-	// defaultMemory is Options.Memory where it is not given, roundMemory what rounds of several partitions are filled up
-	// to: 2.5 million rows, beyond which more at a time would not be faster.
+	// defaultMemory is Options.Memory where it is not given; roundMemory is what rounds of several small partitions are
+	// filled up to: memory that is used again at once is cheaper than more of it.
 	defaultMemory = 4 << 30
 	roundMemory   = 32 << 20
 )
@@ -48,7 +48,6 @@ type computation struct {
 	layout  *vectorized.Layout
 	workers []*worker
 	result  *Result
-	pass    int // over the files of a round
 }
 
 // worker is what one goroutine uses again and again.
@@ -88,48 +87,24 @@ func (c *computation) store(w *worker, partition int32) *vectorized.Store {
 	return s
 }
 
-// resolve resolves all buckets of partitions.
-func (c *computation) resolve(partitions []int32, passes int) error {
-	type task struct {
-		partition int32
-		bucket    int
-	}
-	var tasks []task
-	stores := map[int32][]*vectorized.Store{}
-	for _, p := range partitions {
-		from, to := c.share(p, passes)
-		for b := from; b < to; b++ {
-			tasks = append(tasks, task{p, b})
-		}
-		for _, w := range c.workers { // by number, as transaction IDs refer to them
-			stores[p] = append(stores[p], w.stores[p])
-		}
-	}
-	found := make([]*vectorized.Found, len(tasks))
-	err := parallel(c.ctx, len(c.workers), len(tasks), func(w, i int) error {
-		t := tasks[i]
-		found[i] = c.workers[w].resolver.Bucket(t.partition, t.bucket, stores[t.partition])
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, f := range found {
-		c.result.add(f)
-	}
+// release gives the rows of partitions back.
+func (c *computation) release(partitions []int32) {
 	for _, w := range c.workers {
-		c.result.reject(w.rejected)
-		w.rejected = nil
+		for _, p := range partitions {
+			if s := w.stores[p]; s != nil {
+				s.Release()
+				delete(w.stores, p)
+			}
+		}
 	}
-	return nil
 }
 
-// release gives all rows back.
-func (c *computation) release() {
+// releaseAll gives all rows back.
+func (c *computation) releaseAll() {
 	for _, w := range c.workers {
-		for p, s := range w.stores {
+		for _, s := range w.stores {
 			s.Release()
-			delete(w.stores, p)
 		}
+		clear(w.stores)
 	}
 }

@@ -48,14 +48,14 @@ func (e Engine) ComputeRecords(ctx context.Context, ns *manifests.Namespace, his
 	}
 	c := e.newComputation(ctx, ns, rows, o)
 	defer c.chunks.Release()
-	defer c.release()
+	defer c.release(partitions)
 	if err := c.decode(ctx, decode.New(ns), history); err != nil {
 		return nil, err
 	}
-	if err := c.resolve(partitions, 1); err != nil {
+	if err := c.resolve(&stage{round: &round{partitions: partitions}, passes: 1}); err != nil {
 		return nil, err
 	}
-	c.result.sort()
+	c.result.arrange()
 	return c.result, nil
 }
 
@@ -103,18 +103,17 @@ func read(ctx context.Context, history engine.History, free <-chan *batch, batch
 // decode appends the rows of a batch.
 func (w *worker) decode(c *computation, decoder *decode.Decoder, b *batch) {
 	for i := range b.records {
-		w.judge(c, decoder, &b.records[i])
+		w.judge(c, decoder, &b.records[i], false)
 	}
 }
 
-// judge decodes one record and appends its row, or notes why it is rejected.
-func (w *worker) judge(c *computation, decoder *decode.Decoder, r *engine.Record) {
+// judge decodes one record and appends its row, or notes why it is rejected, unless that was done before.
+func (w *worker) judge(c *computation, decoder *decode.Decoder, r *engine.Record, again bool) {
 	tx, reason := decoder.Decode(r.Partition, r.Key, r.Value)
-	if reason != decode.Accepted && c.pass > 0 {
-		return // the first pass noted it
-	}
 	if reason != decode.Accepted {
-		w.rejected = append(w.rejected, Rejected{r.Partition, r.Offset, reason})
+		if !again {
+			w.rejected = append(w.rejected, Rejected{r.Partition, r.Offset, reason})
+		}
 		return
 	}
 	w.scatter.Record(c.store(w, r.Partition), r.Partition, tx.Key, tx.TxnID, tx.Revision, uint8(tx.Kind), tx.ValidTime, tx.Qty)

@@ -23,7 +23,7 @@ type Result struct {
 // found is one key's outcome and the columns that its closes are in.
 type found struct {
 	vectorized.KeyFound
-	in *vectorized.Closes
+	in *vectorized.Found
 }
 
 // conflict is a revision in conflict.
@@ -39,9 +39,8 @@ type Rejected struct {
 // add adds what a bucket amounts to.
 func (r *Result) add(f *vectorized.Found) {
 	for _, k := range f.Keys {
-		r.keys = append(r.keys, found{k, &f.Closes})
+		r.keys = append(r.keys, found{k, f})
 	}
-	r.conflicts = append(r.conflicts, f.Conflicts...)
 	r.Counts.Add(f.Counts)
 	r.Records += f.Counts.Records
 }
@@ -52,12 +51,21 @@ func (r *Result) reject(all []Rejected) {
 	r.Records += int64(len(all))
 }
 
-// sort sorts.
-func (r *Result) sort() {
-	slices.SortFunc(r.keys, func(a, b found) int { return cmp.Compare(a.Key, b.Key) })
-	slices.SortFunc(r.conflicts, func(a, b conflict) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.TxnID, b.TxnID), cmp.Compare(a.Revision, b.Revision))
-	})
+// arrange puts keys and rejections into their order, and the conflicts into that of their keys.
+func (r *Result) arrange() {
+	places := make([]uint32, len(r.namespace.Spec.StockKeys)) // in keys, plus 1
+	for i := range r.keys {
+		places[r.keys[i].Key] = uint32(i + 1)
+	}
+	keys := make([]found, 0, len(r.keys))
+	for _, place := range places {
+		if place > 0 {
+			k := &r.keys[place-1]
+			keys = append(keys, *k)
+			r.conflicts = append(r.conflicts, k.in.Conflicts[k.ConflictsFrom:k.ConflictsTo]...)
+		}
+	}
+	r.keys = keys
 	slices.SortFunc(r.rejects, func(a, b Rejected) int {
 		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
 	})

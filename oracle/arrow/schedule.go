@@ -17,6 +17,8 @@ type round struct {
 	parts       []int // numbers in the source, with the partition of each
 	partitionOf []int32
 	bytes       int64 // of rows
+	// alone says that no other round's rows fit beside it.
+	alone bool
 }
 
 // passes is how often the files of a round are read: once, unless its only partition does not fit into memory. Then each
