@@ -10,7 +10,7 @@ type Authority struct {
 	hashes  []uint64 // of identities, by row
 	highest []uint32 // by identity, a row
 	lower   []chain  // by identity
-	later   []uint64 // the upper half of a hash over the number of its row: rows whose slot was taken
+	later   []uint32 // rows whose slot was taken
 	deep    []uint32 // rows of lower revisions that their chain has no place for
 	groups  []Group  // by row
 	// Of the key in work.
@@ -65,8 +65,8 @@ func (a *Authority) Resolve(rows []Row, annex *Annex) Resolved {
 	a.groups, a.lower = cleared(a.groups, len(rows)), cleared(a.lower, len(rows))
 	a.deep, a.conflicts, a.duplicates = a.deep[:0], a.conflicts[:0], 0
 	a.claim(rows)
-	for _, code := range a.later {
-		a.settle(rows, annex, code)
+	for _, i := range a.later {
+		a.settle(rows, annex, i)
 	}
 	a.groupDeep(rows, annex)
 	res := Resolved{Duplicates: a.duplicates, Highest: a.highest, Conflicts: a.conflicts, groups: a.groups}
@@ -87,29 +87,34 @@ func (a *Authority) claim(rows []Row) {
 	identities, slots, shift := 0, a.slots, a.shift&63
 	for i, hash := range hashes {
 		slot := &slots[hash>>shift]
-		mark, free, code := hash&printMask, 0, *slot
-		highest[identities], later[i-identities] = uint32(i), mark|uint64(i)
-		if code == 0 {
-			free, code = 1, mark|uint64(identities+1)
+		code := *slot
+		highest[identities] = uint32(i)
+		later[i-identities] = uint32(i)
+		mine := hash&printMask | uint64(identities+1)
+		if code != 0 {
+			mine = code
 		}
-		*slot = code
+		*slot = mine
+		free := 0
+		if code == 0 {
+			free = 1
+		}
 		identities += free
 	}
 	a.highest, a.later = highest[:identities], later[:len(rows)-identities]
 }
 
 // settle finds the identity of a row, or makes a new one for it.
-func (a *Authority) settle(rows []Row, annex *Annex, code uint64) {
-	i := uint32(code)
-	row := &rows[i]
-	for at := int(code >> (a.shift & 63)); ; at = (at + 1) & (len(a.slots) - 1) {
+func (a *Authority) settle(rows []Row, annex *Annex, i uint32) {
+	row, hash := &rows[i], a.hashes[i]
+	for at := int(hash >> (a.shift & 63)); ; at = (at + 1) & (len(a.slots) - 1) {
 		slot := a.slots[at]
 		if slot == 0 {
 			a.highest = append(a.highest, i)
-			a.slots[at] = code&printMask | uint64(len(a.highest))
+			a.slots[at] = hash&printMask | uint64(len(a.highest))
 			return
 		}
-		if (slot^code)&printMask != 0 {
+		if (slot^hash)&printMask != 0 {
 			continue
 		}
 		if number := uint32(slot) - 1; row.TxnID.same(&rows[a.highest[number]].TxnID, annex.IDs) {

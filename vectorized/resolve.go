@@ -82,8 +82,7 @@ func (r *Resolver) Bucket(partition int32, bucket int, stores []*Store) *Found {
 	keys := r.layout.Bucket(partition, bucket)
 	r.gather(bucket, bucket<<r.layout.parts[partition].shift, len(keys), stores)
 	r.closes.truncate(0)
-	found := &Found{}
-	start := uint32(0)
+	found, start := &Found{Keys: make([]KeyFound, 0, r.present(len(keys)))}, uint32(0)
 	for local, key := range keys {
 		if end := r.ends[local]; end > start {
 			r.key(found, key, r.rows[start:end])
@@ -93,6 +92,18 @@ func (r *Resolver) Bucket(partition int32, bucket int, stores []*Store) *Found {
 	found.Closes = r.closes.clone()
 	found.Counts.Records = int64(len(r.rows))
 	return found
+}
+
+// present counts the keys that have rows, of so many.
+func (r *Resolver) present(keys int) (n int) {
+	start := uint32(0)
+	for _, end := range r.ends[:keys] {
+		if end > start {
+			n++
+		}
+		start = end
+	}
+	return n
 }
 
 // gather sorts the rows of a bucket by key, with a counting sort. The bucket's keys begin at a place of the partition; rows

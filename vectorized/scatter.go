@@ -80,30 +80,48 @@ func (s *Scatter) Columns(to *Store, partition int32, c *Columns) error {
 	return nil
 }
 
-// find fills the places of a block, and reports whether each record has a key of the partition.
+// find fills the places of a block, and reports whether each record has a key of the partition. The table of keys is read
+// in a loop of its own, as it is large: a processor waits for many reads at a time.
 func (s *Scatter) find(partition int32, c *Columns, start, end int) bool {
-	part := &s.layout.parts[partition]
-	first, keys := uint32(part.first), uint32(part.keys)
+	if s.layout.dense == nil {
+		return s.findEach(partition, c, start, end)
+	}
 	item, location := c.Item.Codes[start:end], c.Location.Codes[start:end]
 	places := s.places[:len(item)]
 	location = location[:len(item)]
-	items, locations, dense, width := s.keys.items, s.keys.locations, s.layout.dense, int32(len(s.layout.locations))
+	items, locations, width := s.keys.items, s.keys.locations, int32(len(s.layout.locations))
 	for i := range places {
 		itemCode, locationCode := uint32(item[i]), uint32(location[i])
 		if itemCode >= uint32(len(items)) || locationCode >= uint32(len(locations)) {
 			return false
 		}
-		var place int32
-		if a, b := items[itemCode], locations[locationCode]; dense != nil && a|b >= 0 {
-			place = dense[a*width+b] - 1
-		} else {
-			place = s.layout.find(a, b)
+		a, b := items[itemCode], locations[locationCode]
+		if a|b < 0 {
+			return false
 		}
-		at := uint32(place) - first
-		if at >= keys || place < 0 {
+		places[i] = uint32(a*width + b)
+	}
+	part, dense := &s.layout.parts[partition], s.layout.dense
+	first, keys := uint32(part.first)+1, uint32(part.keys)
+	for i, pair := range places {
+		at := uint32(dense[pair]) - first
+		if at >= keys {
 			return false
 		}
 		places[i] = at
+	}
+	return true
+}
+
+// findEach is find where there is no table.
+func (s *Scatter) findEach(partition int32, c *Columns, start, end int) bool {
+	part := &s.layout.parts[partition]
+	for i, item := range c.Item.Codes[start:end] {
+		place, err := s.keys.find(item, c.Location.Codes[start+i])
+		if err != nil || place < part.first || place-part.first >= part.keys {
+			return false
+		}
+		s.places[i] = uint32(place - part.first)
 	}
 	return true
 }
@@ -144,32 +162,43 @@ func validTexts(txn *Strings, start, end int) bool {
 
 // append appends the rows of a block that was checked.
 func (s *Scatter) append(to *Store, shift uint8, c *Columns, start, end int) {
-	kind := c.Kind.Codes[start:end]
-	revision, validTime, qty := c.Revision[start:end][:len(kind)], c.ValidTime[start:end][:len(kind)], c.Qty[start:end][:len(kind)]
-	offsets, data := c.TxnID.Offsets[start : end+1][:len(kind)+1], c.TxnID.Data
-	places, kinds, shift := s.places[:len(kind)], s.kinds, shift&31
-	mask := uint32(1)<<shift - 1
 	var memory [blockRows]*Row
-	rows := memory[:len(kind)]
-	s.reserve(to, shift, places, rows)
+	rows := memory[:end-start]
+	s.reserve(to, shift, s.places[:len(rows)], rows)
 	s.read += fetch(rows)
-	at := offsets[0]
-	for i, code := range kind {
-		txn, n := at, offsets[i+1]-at
-		at += n
-		row := rows[i]
+	s.numbers(to, shift, c, start, rows)
+	s.identities(to, shift, &c.TxnID, start, rows)
+}
+
+// numbers writes all but the transaction IDs of a block's rows.
+func (s *Scatter) numbers(to *Store, shift uint8, c *Columns, start int, rows []*Row) {
+	kind, revision := c.Kind.Codes[start:][:len(rows)], c.Revision[start:][:len(rows)]
+	validTime, qty := c.ValidTime[start:][:len(rows)], c.Qty[start:][:len(rows)]
+	places, kinds, mask := s.places[:len(rows)], s.kinds, uint32(1)<<(shift&31)-1
+	for i, row := range rows {
 		if row == nil {
 			continue
 		}
-		place := places[i]
-		row.ValidTime, row.key = validTime[i], uint16(place&mask)
-		if !row.setNarrow(kinds[code], revision[i], qty[i]) {
-			row.setNumbers(kinds[code], revision[i], qty[i], &to.buckets[place>>shift].numbers)
+		row.ValidTime, row.key = validTime[i], uint16(places[i]&mask)
+		if k := kinds[kind[i]]; !row.setNarrow(k, revision[i], qty[i]) {
+			row.setNumbers(k, revision[i], qty[i], &to.buckets[places[i]>>(shift&31)].numbers)
 		}
-		if id := data[txn:]; n <= shortMax && len(id) >= 16 {
+	}
+}
+
+// identities writes the transaction IDs of a block's rows.
+func (s *Scatter) identities(to *Store, shift uint8, txn *Strings, start int, rows []*Row) {
+	ends, at := txn.Offsets[start+1:][:len(rows)], txn.Offsets[start]
+	for i, row := range rows {
+		id, n := txn.Data[at:], ends[i]-at
+		at = ends[i]
+		if row == nil {
+			continue
+		}
+		if n <= shortMax && len(id) >= 16 {
 			row.TxnID = packFrom(id, n)
 		} else {
-			row.TxnID = pack(id[:n], s.seed, &to.buckets[place>>shift].arena, to.number)
+			row.TxnID = pack(id[:n], s.seed, &to.buckets[s.places[i]>>(shift&31)].arena, to.number)
 		}
 	}
 }
@@ -284,8 +313,10 @@ func KindOf(text []byte) uint8 {
 // plainText reports whether all bytes are ASCII other than U+0000, which makes every part valid.
 func plainText(b []byte) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for ; len(b) >= 8; b = b[8:] {
-		if w := binary.LittleEndian.Uint64(b); (w|(w-ones))&highs != 0 { // a high bit, or one borrowed from a zero
+	for ; len(b) >= 32; b = b[32:] {
+		w, x := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		y, z := binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
+		if (w|(w-ones)|x|(x-ones)|y|(y-ones)|z|(z-ones))&highs != 0 { // a high bit, or one borrowed from a zero
 			return false
 		}
 	}

@@ -82,13 +82,13 @@ func (t TxnID) Append(to []byte, arenas Arenas) []byte {
 
 // same reports whether two IDs are equal, byte by byte.
 func (t *TxnID) same(other *TxnID, arenas Arenas) bool {
-	return t.Hi == other.Hi && (t.Lo == other.Lo || t.long() && other.long() && t.sameBytes(*other, arenas))
+	return t.Hi == other.Hi && (t.Lo == other.Lo || t.sameLong(other, arenas))
 }
 
-// sameBytes compares two long IDs of one hash.
-func (t TxnID) sameBytes(other TxnID, arenas Arenas) bool {
+// sameLong reports whether two IDs are long ones with the same bytes.
+func (t *TxnID) sameLong(other *TxnID, arenas Arenas) bool {
 	var a, b [256]byte
-	return bytes.Equal(t.Append(a[:0], arenas), other.Append(b[:0], arenas))
+	return t.long() && other.long() && bytes.Equal(t.Append(a[:0], arenas), other.Append(b[:0], arenas))
 }
 
 // hash spreads IDs over a table. Equal IDs have equal hashes.

@@ -22,7 +22,7 @@ type Result struct {
 
 // found is one key's outcome and the columns that its closes are in.
 type found struct {
-	vectorized.KeyFound
+	*vectorized.KeyFound
 	in *vectorized.Found
 }
 
@@ -38,8 +38,8 @@ type Rejected struct {
 
 // add adds what a bucket amounts to.
 func (r *Result) add(f *vectorized.Found) {
-	for _, k := range f.Keys {
-		r.keys = append(r.keys, found{k, f})
+	for i := range f.Keys {
+		r.keys = append(r.keys, found{&f.Keys[i], f})
 	}
 	r.Counts.Add(f.Counts)
 	r.Records += f.Counts.Records
@@ -60,8 +60,8 @@ func (r *Result) arrange() {
 	keys := make([]found, 0, len(r.keys))
 	for _, place := range places {
 		if place > 0 {
-			k := &r.keys[place-1]
-			keys = append(keys, *k)
+			k := r.keys[place-1]
+			keys = append(keys, k)
 			r.conflicts = append(r.conflicts, k.in.Conflicts[k.ConflictsFrom:k.ConflictsTo]...)
 		}
 	}
