@@ -29,8 +29,9 @@ type valueKind int
 const (
 	int32Value valueKind = iota
 	int64Value
-	nanosValue // int64 of nanoseconds, UTC
-	codeValue  // text, as dictionary codes
+	nanosValue   // int64 of nanoseconds, UTC
+	instantValue // int64 since the Unix epoch, in any unit
+	codeValue    // text, as dictionary codes
 	textValue
 )
 
@@ -75,25 +76,38 @@ var raw = []columnSpec{
 	rawColumnValue:     {"value", textValue},
 }
 
-// findColumns finds the columns of a file and refuses those of another type.
-func (t *loadedFile) findColumns(p *parquet.File) error {
-	for _, w := range t.wanted {
+// history are the columns of raw files that a History yields: those of a computation, and the broker's time.
+var history = []columnSpec{
+	rawColumnPartition: raw[rawColumnPartition],
+	rawColumnOffset:    raw[rawColumnOffset],
+	rawColumnKey:       raw[rawColumnKey],
+	rawColumnValue:     raw[rawColumnValue],
+	historyBrokerTime:  {"broker_time", instantValue},
+}
+
+// historyBrokerTime is the position of the broker's time, in history.
+const historyBrokerTime = rawColumnCount
+
+// lookUp finds the position of wanted columns in a file, and whether their values may be null. Columns of another type are
+// refused.
+func lookUp(p *parquet.File, wanted []columnSpec) (positions []int, optional []bool, err error) {
+	for _, w := range wanted {
 		if named(p, w.name) > 1 {
-			return fmt.Errorf("it has several columns %s", w.name)
+			return nil, nil, fmt.Errorf("it has several columns %s", w.name)
 		}
 		column := p.Root().Column(w.name)
 		if column == nil || !column.Leaf() {
-			return fmt.Errorf("it has no column %s", w.name)
+			return nil, nil, fmt.Errorf("it has no column %s", w.name)
 		}
 		if column.Repeated() {
-			return fmt.Errorf("column %s is repeated", w.name)
+			return nil, nil, fmt.Errorf("column %s is repeated", w.name)
 		}
 		if !w.kind.fits(column.Type()) {
-			return fmt.Errorf("column %s has type %s", w.name, column.Type())
+			return nil, nil, fmt.Errorf("column %s has type %s", w.name, column.Type())
 		}
-		t.lookup, t.optional = append(t.lookup, column.Index()), append(t.optional, column.Optional())
+		positions, optional = append(positions, column.Index()), append(optional, column.Optional())
 	}
-	return nil
+	return positions, optional, nil
 }
 
 // named counts the columns of a name.
@@ -117,6 +131,8 @@ func (k valueKind) fits(t parquet.Type) bool {
 		return t.Kind() == parquet.Int64 && isSigned(t)
 	case nanosValue:
 		return t.Kind() == parquet.Int64 && isTimestamp(logical) && isNanos(logical)
+	case instantValue:
+		return t.Kind() == parquet.Int64 && isTimestamp(logical)
 	case codeValue, textValue:
 	}
 	return t.Kind() == parquet.ByteArray
@@ -140,6 +156,18 @@ func isTimestamp(l *format.LogicalType) bool {
 	}
 	_, ok := l.Value.(*format.TimestampType)
 	return ok
+}
+
+// perMilli is how many units of a timestamp a millisecond has.
+func perMilli(t parquet.Type) int64 {
+	ts, _ := t.LogicalType().Value.(*format.TimestampType)
+	switch ts.Unit.Value.(type) {
+	case *format.NanoSeconds:
+		return 1_000_000
+	case *format.MicroSeconds:
+		return 1000
+	}
+	return 1
 }
 
 // isNanos reports whether a timestamp counts nanoseconds.

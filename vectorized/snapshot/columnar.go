@@ -135,8 +135,8 @@ func readInto(ctx context.Context, path string, buffer []byte) ([]byte, string, 
 
 // parse verifies the bytes of a file.
 func (t *loadedFile) parse(data []byte, digest string) error {
-	if digest != t.file.SHA256 {
-		return fmt.Errorf("the file was changed: its SHA-256 is %s, %s says %s", digest, indexName, t.file.SHA256)
+	if err := sameDigest(digest, t.file.SHA256); err != nil {
+		return err
 	}
 	return guard(func() error { return t.open(data) })
 }
@@ -150,7 +150,7 @@ func (t *loadedFile) open(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := t.findColumns(p); err != nil {
+	if t.lookup, t.optional, err = lookUp(p, t.wanted); err != nil {
 		return err
 	}
 	t.data, t.groups = data, p.Metadata().RowGroups

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"amends.dev/amends/oracle/engine"
 )
@@ -16,18 +17,8 @@ func (s *Snapshot) PartitionHistory(partition int32) engine.History {
 				yield(engine.Record{}, fmt.Errorf("%s: %w", s.dir, ErrNoRaw))
 				return
 			}
-			for _, f := range s.FilesOf(KindRaw) {
-				if f.Partition != partition {
-					continue
-				}
-				more, err := s.readRaw(ctx, f, func(r engine.Record) bool { return yield(r, nil) })
-				if err != nil {
-					yield(engine.Record{}, err)
-				}
-				if err != nil || !more {
-					return
-				}
-			}
+			files := slices.DeleteFunc(s.FilesOf(KindRaw), func(f File) bool { return f.Partition != partition })
+			s.yieldRaw(ctx, files, yield)
 		}
 	}
 }

@@ -23,31 +23,36 @@ func (s *Snapshot) History() engine.History {
 				yield(engine.Record{}, fmt.Errorf("%s: %w", s.dir, ErrNoRaw))
 				return
 			}
-			for _, f := range s.FilesOf(KindRaw) {
-				more, err := s.readRaw(ctx, f, func(r engine.Record) bool { return yield(r, nil) })
-				if err != nil {
-					yield(engine.Record{}, err)
-					return
-				}
-				if !more {
-					return
-				}
-			}
+			s.yieldRaw(ctx, s.FilesOf(KindRaw), yield)
 		}
 	}
 }
 
-// readRaw yields the records of one raw file and reports whether the consumer wants more.
-func (s *Snapshot) readRaw(ctx context.Context, f File, yield func(engine.Record) bool) (bool, error) {
-	o, err := s.open(ctx, f, rawSchema)
-	if err != nil {
-		return false, err
+// yieldRaw yields the records of raw files, until one is damaged or no more are wanted.
+func (s *Snapshot) yieldRaw(ctx context.Context, files []File, yield func(engine.Record, error) bool) {
+	var buffer []byte
+	for _, f := range files {
+		o, grown, err := s.open(ctx, f, buffer)
+		buffer = grown
+		more := true
+		if err == nil {
+			more, err = o.records(ctx, func(r engine.Record) bool { return yield(r, nil) })
+		}
+		if err != nil {
+			yield(engine.Record{}, err)
+		}
+		if err != nil || !more {
+			return
+		}
 	}
-	defer o.close()
+}
+
+// records yields the records of a file and reports whether the consumer wants more.
+func (o *opened) records(ctx context.Context, yield func(engine.Record) bool) (bool, error) {
 	var records []engine.Record
 	for _, group := range o.groups {
 		err := guard(func() (err error) {
-			records, err = rawRecords(records[:0], group, o.order)
+			records, err = o.group(records[:0], group)
 			return errors.Join(err, ctx.Err())
 		})
 		if err != nil {
@@ -62,41 +67,57 @@ func (s *Snapshot) readRaw(ctx context.Context, f File, yield func(engine.Record
 	return true, nil
 }
 
-// rawRecords appends the rows of a row group as records.
-func rawRecords(records []engine.Record, group parquet.RowGroup, order *order) ([]engine.Record, error) {
-	err := readColumn(group, partPartition, func(v parquet.Value) error {
+// group appends the rows of a row group as records.
+func (o *opened) group(records []engine.Record, group parquet.RowGroup) ([]engine.Record, error) {
+	err := readColumn(group, o.lookup[rawColumnPartition], func(v parquet.Value) error {
+		if v.IsNull() {
+			return errNull
+		}
 		records = append(records, engine.Record{Partition: v.Int32()})
-		return order.partition(v.Int32())
+		return o.order.partition(v.Int32())
 	})
-	if err != nil {
-		return nil, err
-	}
 	fill := func(column int, set func(r *engine.Record, v parquet.Value) error) {
-		row := 0
-		if err == nil {
-			err = readColumn(group, column, func(v parquet.Value) error {
+		if row := 0; err == nil {
+			err = readColumn(group, o.lookup[column], func(v parquet.Value) error {
 				row++
 				return set(&records[row-1], v)
 			})
 		}
 	}
-	fill(partOffset, func(r *engine.Record, v parquet.Value) error {
+	fill(rawColumnOffset, func(r *engine.Record, v parquet.Value) error {
+		if v.IsNull() {
+			return errNull
+		}
 		r.Offset = v.Int64()
-		return order.offset(r.Offset)
+		return o.order.offset(r.Offset)
 	})
-	fill(partBrokerTime, func(r *engine.Record, v parquet.Value) error {
-		r.BrokerTime = v.Int64()
+	fill(historyBrokerTime, func(r *engine.Record, v parquet.Value) error {
+		if v.IsNull() {
+			return errNull
+		}
+		r.BrokerTime = floorDiv(v.Int64(), o.perMilli)
 		return nil
 	})
-	fill(rawKey, func(r *engine.Record, v parquet.Value) error {
+	fill(rawColumnKey, func(r *engine.Record, v parquet.Value) error {
 		r.Key = rawBytes(v)
 		return nil
 	})
-	fill(rawValue, func(r *engine.Record, v parquet.Value) error {
+	fill(rawColumnValue, func(r *engine.Record, v parquet.Value) error {
 		r.Value = rawBytes(v)
 		return nil
 	})
 	return records, err
+}
+
+// errNull says that a coordinate is null, which a file of another writer could have.
+var errNull = errors.New("partition, offset or broker_time is null")
+
+// floorDiv divides and rounds down.
+func floorDiv(a, b int64) int64 {
+	if a%b < 0 {
+		return a/b - 1
+	}
+	return a / b
 }
 
 // rawBytes copies a value's bytes; nil is null and distinct from empty.

@@ -1,9 +1,8 @@
 package snapshot
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -88,41 +87,42 @@ func (s *Snapshot) Records() (n int64) {
 	return n
 }
 
-// opened is a file of a snapshot whose digest, shape and row count were verified.
+// opened is a raw file in memory whose digest, columns and row count were verified: what was digested is what is decoded.
 type opened struct {
 	path   string
-	file   *os.File
 	groups []parquet.RowGroup
 	order  *order
+	lookup []int // position of each wanted column in the file
+	// perMilli is how many units of its broker_time a millisecond has.
+	perMilli int64
 }
 
-// open opens and verifies a file.
-func (s *Snapshot) open(ctx context.Context, f File, schema *parquet.Schema) (*opened, error) {
+// open reads and verifies a raw file; the buffer may be used again once nothing is read of it any more.
+func (s *Snapshot) open(ctx context.Context, f File, buffer []byte) (*opened, []byte, error) {
 	o := &opened{path: filepath.Join(s.dir, f.Name), order: &order{file: f, last: -1}}
-	var err error
-	if o.file, err = openRegular(o.path); err != nil {
-		return nil, &FileError{o.path, err}
-	}
-	size, err := verifyDigest(ctx, o.file, f.SHA256)
+	data, digest, err := readInto(ctx, o.path, buffer)
 	if err == nil {
-		err = guard(func() error { return o.parse(size, f.Rows, schema) })
+		err = sameDigest(digest, f.SHA256)
+	}
+	if err == nil {
+		err = guard(func() error { return o.parse(data, f.Rows) })
 	}
 	if err != nil {
-		o.close()
-		return nil, o.fault(ctx, err)
+		return nil, data, o.fault(ctx, err)
 	}
-	return o, nil
+	return o, data, nil
 }
 
 // parse reads the file's metadata.
-func (o *opened) parse(size, rows int64, schema *parquet.Schema) error {
-	p, err := parquet.OpenFile(o.file, size)
+func (o *opened) parse(data []byte, rows int64) error {
+	p, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return err
 	}
-	if p.Schema().String() != schema.String() {
-		return errors.New("its columns are not those of the schema")
+	if o.lookup, _, err = lookUp(p, history); err != nil {
+		return err
 	}
+	o.perMilli = perMilli(p.Root().Column(history[historyBrokerTime].name).Type())
 	o.groups = p.RowGroups()
 	var inGroups int64
 	for _, group := range o.groups {
@@ -167,20 +167,12 @@ func (o *opened) fault(ctx context.Context, err error) error {
 	return &FileError{o.path, err}
 }
 
-// close closes the file; it was only read, so that closing loses nothing.
-func (o *opened) close() { _ = o.file.Close() }
-
-// verifyDigest reads a whole file, compares its SHA-256 and returns its size.
-func verifyDigest(ctx context.Context, file *os.File, want string) (int64, error) {
-	digest := sha256.New()
-	size, err := io.Copy(digest, contextReader{ctx, file})
-	if err != nil {
-		return 0, err
+// sameDigest compares the SHA-256 of a file with that of snapshot.json.
+func sameDigest(got, want string) error {
+	if got != want {
+		return fmt.Errorf("the file was changed: its SHA-256 is %s, %s says %s", got, indexName, want)
 	}
-	if got := hex.EncodeToString(digest.Sum(nil)); got != want {
-		return 0, fmt.Errorf("the file was changed: its SHA-256 is %s, %s says %s", got, indexName, want)
-	}
-	return size, nil
+	return nil
 }
 
 // contextReader fails once its context has ended.
