@@ -29,9 +29,8 @@ type valueKind int
 const (
 	int32Value valueKind = iota
 	int64Value
-	nanosValue   // int64 of nanoseconds, UTC
-	instantValue // int64 since the Unix epoch, in any unit
-	codeValue    // text, as dictionary codes
+	nanosValue // int64 of nanoseconds, UTC
+	codeValue  // text, as dictionary codes
 	textValue
 )
 
@@ -76,18 +75,6 @@ var raw = []columnSpec{
 	rawColumnValue:     {"value", textValue},
 }
 
-// history are the columns of raw files that a History yields: those of a computation, and the broker's time.
-var history = []columnSpec{
-	rawColumnPartition: raw[rawColumnPartition],
-	rawColumnOffset:    raw[rawColumnOffset],
-	rawColumnKey:       raw[rawColumnKey],
-	rawColumnValue:     raw[rawColumnValue],
-	historyBrokerTime:  {"broker_time", instantValue},
-}
-
-// historyBrokerTime is the position of the broker's time, in history.
-const historyBrokerTime = rawColumnCount
-
 // lookUp finds the position of wanted columns in a file, and whether their values may be null. Columns of another type are
 // refused.
 func lookUp(p *parquet.File, wanted []columnSpec) (positions []int, optional []bool, err error) {
@@ -131,8 +118,6 @@ func (k valueKind) fits(t parquet.Type) bool {
 		return t.Kind() == parquet.Int64 && isSigned(t)
 	case nanosValue:
 		return t.Kind() == parquet.Int64 && isTimestamp(logical) && isNanos(logical)
-	case instantValue:
-		return t.Kind() == parquet.Int64 && isTimestamp(logical)
 	case codeValue, textValue:
 	}
 	return t.Kind() == parquet.ByteArray
@@ -156,18 +141,6 @@ func isTimestamp(l *format.LogicalType) bool {
 	}
 	_, ok := l.Value.(*format.TimestampType)
 	return ok
-}
-
-// perMilli is how many units of a timestamp a millisecond has.
-func perMilli(t parquet.Type) int64 {
-	ts, _ := t.LogicalType().Value.(*format.TimestampType)
-	switch ts.Unit.Value.(type) {
-	case *format.NanoSeconds:
-		return 1_000_000
-	case *format.MicroSeconds:
-		return 1000
-	}
-	return 1
 }
 
 // isNanos reports whether a timestamp counts nanoseconds.

@@ -47,9 +47,8 @@ const (
 
 // Positions of the columns of a raw file; the first three are those of a typed one.
 const (
-	rawKey     = partBrokerTime + 1
-	rawValue   = rawKey + 1
-	rawColumnN = rawValue + 1
+	rawKey   = partBrokerTime + 1
+	rawValue = rawKey + 1
 )
 
 var (

@@ -57,12 +57,13 @@ func TestB107OtherReader(t *testing.T) {
 	offsets, revisions := part.column(t, partOffset), part.column(t, partRevision)
 	ids, reasons := part.column(t, partTxnID), part.column(t, partRejectReason)
 	values := raw.column(t, rawValue)
+	told, same := part.column(t, partBrokerTime), raw.column(t, partBrokerTime)
 	for i, r := range records {
-		want := []any{int64(i), int64(i + 1), fmt.Sprintf("%060d", i), nil, string(r.Value)}
+		want := []any{int64(i), int64(i + 1), fmt.Sprintf("%060d", i), nil, string(r.Value), r.BrokerTime, r.BrokerTime}
 		if i%3 == 2 {
-			want = []any{int64(i), nil, nil, "invalid_kind", string(r.Value)}
+			want = []any{int64(i), nil, nil, "invalid_kind", string(r.Value), r.BrokerTime, r.BrokerTime}
 		}
-		got := []any{offsets[i], revisions[i], ids[i], reasons[i], values[i]}
+		got := []any{offsets[i], revisions[i], ids[i], reasons[i], values[i], told[i], same[i]}
 		for j := range want {
 			if got[j] != want[j] {
 				t.Fatalf("row %d: %v, want %v", i, got, want)

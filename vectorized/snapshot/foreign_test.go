@@ -12,22 +12,25 @@ import (
 	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/oracletest"
 	"amends.dev/amends/oracle/projection"
+	"amends.dev/amends/oracle/reference"
 )
 
-// TestB107OtherWriters rewrites the typed files of a history with rejected records, long transaction IDs and several row
-// groups by other Parquet writers, in the encodings that they may choose: the projection is the same, or the file is
-// refused by name and reason.
+// TestB107OtherWriters rewrites the files of a history with rejected records, long transaction IDs and several row groups by
+// other Parquet writers, in the encodings that they may choose: the projection is the same from typed and from raw files, by
+// either engine, or the file is refused by name and reason.
 func TestB107OtherWriters(t *testing.T) {
 	interpreter := python.Interpreter(t, "pyarrow", "polars", "duckdb")
-	for writer, refusal := range map[string]string{
-		"pyarrow": "", "pyarrow-v1-pages": "", "pyarrow-delta": "", "pyarrow-dictionary": "", "shuffled": "", "polars": "",
-		"duckdb": "", "pyarrow-micros": "column valid_time has type", "pyarrow-lz4": "", "pyarrow-brotli": "is compressed with BROTLI",
+	type refusals struct{ typed, raw, reference string }
+	for writer, refusal := range map[string]refusals{
+		"pyarrow": {}, "pyarrow-v1-pages": {}, "pyarrow-delta": {}, "pyarrow-dictionary": {}, "shuffled": {}, "polars": {}, "duckdb": {},
+		"pyarrow-no-zone": {}, "pyarrow-micros": {typed: "column valid_time has type"}, "pyarrow-lz4": {reference: "is compressed with LZ4_RAW"},
+		"pyarrow-brotli": {"is compressed with BROTLI", "is compressed with BROTLI", "is compressed with BROTLI"},
 	} {
 		t.Run(writer, func(t *testing.T) {
 			sets := foreignSets(t)
 			arguments := []string{"testdata/rewrite.py", writer}
 			for _, s := range sets {
-				for _, f := range s.snapshot.FilesOf(KindTyped) {
+				for _, f := range s.snapshot.Files() {
 					arguments = append(arguments, filepath.Join(s.snapshot.dir, f.Name))
 				}
 			}
@@ -37,23 +40,38 @@ func TestB107OtherWriters(t *testing.T) {
 			}
 			for _, s := range sets {
 				s.index(t)
-				got, err := arrow.Engine{}.ComputeColumns(t.Context(), s.ns, open(t, s.snapshot.dir).Typed(), arrow.Options{})
-				switch {
-				case refusal != "":
-					if err == nil || !strings.Contains(err.Error(), refusal) || !strings.Contains(err.Error(), "part-") {
-						t.Errorf("%s: %v, want a refusal that says %q", s.name, err, refusal)
-					}
-				case err != nil:
-					t.Errorf("%s: %v", s.name, err)
-				default:
-					oracletest.Equal(t, s.name, got.Projection(), s.want)
+				set := open(t, s.snapshot.dir)
+				typed, err := arrow.Engine{}.ComputeColumns(t.Context(), s.ns, set.Typed(), arrow.Options{})
+				s.check(t, "typed", "part-", refusal.typed, err, func() *projection.Projection { return typed.Projection() })
+				source, err := set.Raw()
+				if err != nil {
+					t.Fatal(err)
 				}
+				raw, err := arrow.Engine{}.ComputeRaw(t.Context(), s.ns, source, arrow.Options{})
+				s.check(t, "raw", "raw-", refusal.raw, err, func() *projection.Projection { return raw.Projection() })
+				naive, err := reference.Engine{}.Compute(t.Context(), s.ns, set.History())
+				s.check(t, "reference", "raw-", refusal.reference, err, func() *projection.Projection { return naive })
 			}
 		})
 	}
 }
 
-// foreignSet is a snapshot whose typed files another writer rewrites.
+// check holds a result against that of our own files, or its error against the refusal that is wanted.
+func (s *foreignSet) check(t *testing.T, name, file, refusal string, err error, got func() *projection.Projection) {
+	t.Helper()
+	switch {
+	case refusal != "":
+		if err == nil || !strings.Contains(err.Error(), refusal) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s, %s: %v, want a refusal that says %q", s.name, name, err, refusal)
+		}
+	case err != nil:
+		t.Errorf("%s, %s: %v", s.name, name, err)
+	default:
+		oracletest.Equal(t, s.name+", "+name, got(), s.want)
+	}
+}
+
+// foreignSet is a snapshot whose files another writer rewrites.
 type foreignSet struct {
 	name     string
 	ns       *manifests.Namespace

@@ -15,7 +15,7 @@ import (
 var ErrNoRaw = errors.New("the snapshot has typed files only")
 
 // History yields all records as the broker delivered them, from the raw files, partition after partition in offset
-// order. The typed files are not read.
+// order. The typed files are not read, nor is the broker's time, on which nothing depends.
 func (s *Snapshot) History() engine.History {
 	return func(ctx context.Context) iter.Seq2[engine.Record, error] {
 		return func(yield func(engine.Record, error) bool) {
@@ -91,13 +91,6 @@ func (o *opened) group(records []engine.Record, group parquet.RowGroup) ([]engin
 		r.Offset = v.Int64()
 		return o.order.offset(r.Offset)
 	})
-	fill(historyBrokerTime, func(r *engine.Record, v parquet.Value) error {
-		if v.IsNull() {
-			return errNull
-		}
-		r.BrokerTime = floorDiv(v.Int64(), o.perMilli)
-		return nil
-	})
 	fill(rawColumnKey, func(r *engine.Record, v parquet.Value) error {
 		r.Key = rawBytes(v)
 		return nil
@@ -110,15 +103,7 @@ func (o *opened) group(records []engine.Record, group parquet.RowGroup) ([]engin
 }
 
 // errNull says that a coordinate is null, which a file of another writer could have.
-var errNull = errors.New("partition, offset or broker_time is null")
-
-// floorDiv divides and rounds down.
-func floorDiv(a, b int64) int64 {
-	if a%b < 0 {
-		return a/b - 1
-	}
-	return a / b
-}
+var errNull = errors.New("a partition or an offset is null")
 
 // rawBytes copies a value's bytes; nil is null and distinct from empty.
 func rawBytes(v parquet.Value) []byte {

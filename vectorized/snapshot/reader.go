@@ -92,9 +92,7 @@ type opened struct {
 	path   string
 	groups []parquet.RowGroup
 	order  *order
-	lookup []int // position of each wanted column in the file
-	// perMilli is how many units of its broker_time a millisecond has.
-	perMilli int64
+	lookup []int // position of each of the columns raw in the file
 }
 
 // open reads and verifies a raw file; the buffer may be used again once nothing is read of it any more.
@@ -115,14 +113,16 @@ func (s *Snapshot) open(ctx context.Context, f File, buffer []byte) (*opened, []
 
 // parse reads the file's metadata.
 func (o *opened) parse(data []byte, rows int64) error {
-	p, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err := checkFooter(data); err != nil {
+		return err
+	}
+	p, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return err
 	}
-	if o.lookup, _, err = lookUp(p, history); err != nil {
+	if o.lookup, _, err = lookUp(p, raw); err != nil {
 		return err
 	}
-	o.perMilli = perMilli(p.Root().Column(history[historyBrokerTime].name).Type())
 	o.groups = p.RowGroups()
 	var inGroups int64
 	for _, group := range o.groups {

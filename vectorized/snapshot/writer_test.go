@@ -139,10 +139,11 @@ func attempt(s storage, dir string, ns *manifests.Namespace, records []engine.Re
 	return nil
 }
 
-// byPartition compares histories partition by partition, as a snapshot is read.
+// byPartition compares histories partition by partition, as a snapshot is read: without the broker's time.
 func byPartition(records []engine.Record) map[int32][]engine.Record {
 	m := map[int32][]engine.Record{}
 	for _, r := range records {
+		r.BrokerTime = 0
 		m[r.Partition] = append(m[r.Partition], r)
 	}
 	return m

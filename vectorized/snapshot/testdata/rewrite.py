@@ -1,4 +1,4 @@
-"""Rewrites typed files with another Parquet writer. usage: rewrite.py WRITER FILE..."""
+"""Rewrites files of a snapshot with another Parquet writer. usage: rewrite.py WRITER FILE..."""
 
 import os
 import sys
@@ -19,6 +19,12 @@ def shuffled():
     pq.write_table(other, target, row_group_size=2, data_page_size=64, use_dictionary=False, compression="none")
 
 
+def without_zone():
+    """Timestamps that do not say that they are of UTC."""
+    naive = pa.schema([pa.field(f.name, pa.timestamp(f.type.unit) if pa.types.is_timestamp(f.type) else f.type) for f in table.schema])
+    pq.write_table(table.cast(naive), target)
+
+
 def polars():
     import polars
 
@@ -37,15 +43,17 @@ writer = {
     "pyarrow-delta": lambda: pyarrow(
         compression="zstd",
         use_dictionary=False,
-        column_encoding={
+        column_encoding={name: encoding for name, encoding in {
             "partition": "DELTA_BINARY_PACKED", "offset": "DELTA_BINARY_PACKED", "revision": "DELTA_BINARY_PACKED",
             "valid_time": "DELTA_BINARY_PACKED", "qty": "DELTA_BINARY_PACKED", "txn_id": "DELTA_BYTE_ARRAY",
             "item": "DELTA_LENGTH_BYTE_ARRAY", "kind": "DELTA_BYTE_ARRAY",
-        },
+            "key": "DELTA_BYTE_ARRAY", "value": "DELTA_LENGTH_BYTE_ARRAY",
+        }.items() if name in table.column_names},
     ),
     "pyarrow-dictionary": lambda: pyarrow(compression="zstd", use_dictionary=True, dictionary_pagesize_limit=64, row_group_size=5),
     "pyarrow-micros": lambda: pyarrow(coerce_timestamps="us", allow_truncated_timestamps=True),
     "pyarrow-lz4": lambda: pyarrow(compression="lz4"),
+    "pyarrow-no-zone": without_zone,
     "pyarrow-brotli": lambda: pyarrow(compression="brotli"),
     "shuffled": shuffled,
     "polars": polars,
