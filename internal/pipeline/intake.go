@@ -122,7 +122,7 @@ func (s *IntakeServer) open(ctx context.Context) error {
 	}
 	handler := server.New(server.Options{
 		Intake: s.intake, Namespace: o.Applied.Name, Offered: deep.Offered, Zones: o.Zones, Authors: authors, Now: time.Now,
-		MaxBody: o.MaxBody, Rate: o.Rate, Log: o.Log,
+		MaxBody: o.MaxBody, Rate: o.Rate, Status: s.Status, Log: o.Log,
 	})
 	s.http = server.HTTP(handler, o.TLS, o.Log)
 	s.http.RegisterOnShutdown(s.intake.EndWaits)
@@ -304,6 +304,9 @@ func (s *IntakeServer) target(ctx context.Context, admin *kafka.Admin, name, wha
 
 // Addr is where it listens, as host:port.
 func (s *IntakeServer) Addr() string { return s.listener.Addr().String() }
+
+// Status returns the state of every task of this process.
+func (s *IntakeServer) Status() []run.Status { return append(s.lease.Status(), s.work.Status()...) }
 
 // Run serves until ctx ends: then it takes no more connections, finishes the requests it has, publishes what they left
 // and gives the writer lease up, for at most half a minute; what is not published by then the next intake publishes. The

@@ -38,6 +38,11 @@ func (c Class) String() string {
 	}
 }
 
+// ErrUntried is wrapped by the error of a step that tried nothing, because what would have to be in place for it is not,
+// and it is not known why or for how long. It is neither a failure nor a success: what failed before counts as failing
+// still (R36).
+var ErrUntried = errors.New("nothing was tried")
+
 // marked is an error with its class.
 type marked struct {
 	class Class

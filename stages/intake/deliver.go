@@ -10,9 +10,11 @@ import (
 	"amends.dev/amends/internal/invariant"
 	"amends.dev/amends/stages/broker"
 	"amends.dev/amends/stages/durability"
+	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/ledger"
 	"amends.dev/amends/stages/owner"
 	"amends.dev/amends/stages/owner/drain"
+	"amends.dev/amends/stages/run"
 )
 
 const (
@@ -22,15 +24,20 @@ const (
 	deliverIdle = 100 * time.Millisecond
 )
 
-// deliverer publishes the worker's decisions to the topics that senders named, at least once (R33). It is used by one
+// deliverer publishes the worker's decisions to the topics that senders named, at least once (R33). Step is used by one
 // goroutine.
 type deliverer struct {
 	intake *Intake
+	// targets are the topics that publications failed to.
+	targets targets
+	// failing are the source partitions whose last reading failed.
+	failing map[int32]struct{}
 	// next is the source partition to look at.
 	next int32
 	// idle counts the partitions in a row without anything to deliver.
 	idle int32
-	// held counts, by partition, the deliveries to topics that are not configured: those behind them are looked at too.
+	// held counts, by partition, the deliveries to topics that are not configured or wait after a failure: those behind them
+	// are looked at too.
 	held map[int32]int
 }
 
@@ -53,16 +60,45 @@ type due struct {
 	message broker.Message
 }
 
+// newDeliverer returns that of an intake.
+func newDeliverer(i *Intake) *deliverer {
+	return &deliverer{intake: i, held: map[int32]int{}, failing: map[int32]struct{}{}}
+}
+
+// task runs it.
+func (d *deliverer) task() run.Task {
+	return run.Task{
+		Stage: stageDeliver, Step: d.Step, Resume: func(int32) { d.targets.resume() },
+		Status: func() []run.Status { return []run.Status{{Stage: stageDeliver, Stall: d.targets.stall()}} },
+	}
+}
+
 // Step delivers what is due of one source partition. Deliveries are found in the order of acceptance; those of a
-// partition whose worker stands still hold up no other partition.
+// partition whose worker stands still hold up no other partition, and those to a topic that is away no other topic. A
+// partition that was read does not say that another one can be, whose reading failed.
 func (d *deliverer) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
 	i := d.intake
-	if !i.trusted() { // another intake delivers
-		return false, i.options.Clock.Now().Add(standbyEvery), nil
+	if !i.trusted() { // another intake delivers, or nobody knows
+		return false, i.options.Clock.Now().Add(standbyEvery), i.gate.unknown()
 	}
 	partitions := i.options.Config.Namespace().Spec.Source.Partitions
 	partition := d.next
 	d.next = (d.next + 1) % partitions
+	progress, wake, err = d.one(ctx, partition, partitions)
+	if err != nil {
+		d.failing[partition] = struct{}{}
+		return false, time.Time{}, fmt.Errorf("deliver decisions of %s, source partition %d: %w", i.options.Config.Namespace().Name, partition, err)
+	}
+	delete(d.failing, partition)
+	if len(d.failing) > 0 {
+		return progress, wake, fmt.Errorf("source partition %d is in order: %w", partition, fault.ErrUntried)
+	}
+	return progress, wake, nil
+}
+
+// one delivers what is due of one source partition.
+func (d *deliverer) one(ctx context.Context, partition, partitions int32) (progress bool, wake time.Time, err error) {
+	i := d.intake
 	pending, err := i.options.Store.Pending(ctx, deliverPrefix(i.options.Config.Namespace().Name, partition), d.held[partition]+deliverBatch)
 	if err != nil {
 		return false, time.Time{}, fmt.Errorf("read pending deliveries: %w", err)
@@ -93,8 +129,9 @@ func (d *deliverer) Step(ctx context.Context) (progress bool, wake time.Time, er
 	return true, time.Time{}, d.deliver(ctx, ready)
 }
 
-// errNoTarget says that a topic was configured when the request was accepted, and is not now: the delivery waits.
-var errNoTarget = errors.New("the topic is not configured")
+// errNoTarget says that a topic was configured when the request was accepted, and is not now, or that a publication to it
+// failed a short while ago: the delivery waits.
+var errNoTarget = errors.New("the topic is not configured, or away")
 
 // resolve finds out what the worker decided; nil while it has not. The error is errNoTarget where nobody would get it.
 func (d *deliverer) resolve(ctx context.Context, p owner.Pending) (*due, error) {
@@ -104,7 +141,7 @@ func (d *deliverer) resolve(ctx context.Context, p owner.Pending) (*due, error) 
 		return nil, err
 	}
 	target, known := i.options.Targets[what.Topic]
-	if !known {
+	if !known || d.targets.waits(what.Topic, i.options.Clock.Now()) {
 		return nil, errNoTarget
 	}
 	if what.Source == nil {
@@ -145,7 +182,8 @@ func orGone(err error) error {
 	return err
 }
 
-// deliver publishes to each topic what is due there, and records the acknowledgements.
+// deliver publishes to each topic what is due there, and records the acknowledgements. A topic that does not take it waits
+// by itself; the error is one of the owner store, or a bug.
 func (d *deliverer) deliver(ctx context.Context, ready []due) error {
 	byTopic := map[string][]due{}
 	for _, one := range ready {
@@ -158,21 +196,22 @@ func (d *deliverer) deliver(ctx context.Context, ready []due) error {
 			messages[n] = one.message
 		}
 		acks := d.intake.options.Targets[topic].Publisher.Publish(ctx, messages)
-		if err := d.settle(ctx, list, acks); err != nil {
-			return fmt.Errorf("deliver to %s: %w", topic, err)
+		failure, err := d.settle(ctx, list, acks)
+		if err != nil {
+			return fmt.Errorf("topic %s: %w", topic, err)
 		}
+		d.targets.tried(topic, failure, d.intake.options.Clock.Now(), d.intake.options.Log)
 	}
 	return nil
 }
 
-// settle records the receipts of what was acknowledged. A unit that is refused, because the owner moved on meanwhile, is
-// delivered again.
-func (d *deliverer) settle(ctx context.Context, list []due, acks []broker.Ack) error {
+// settle records the receipts of what was acknowledged, and returns the failure of what was not. A unit that is refused,
+// because the owner moved on meanwhile, is delivered again.
+func (d *deliverer) settle(ctx context.Context, list []due, acks []broker.Ack) (failure, err error) {
 	if len(acks) != len(list) {
-		return invariant.Violated("publisher answered %d of %d messages", len(acks), len(list))
+		return nil, invariant.Violated("publisher answered %d of %d messages", len(acks), len(list))
 	}
 	var units []owner.Commit
-	var failure error
 	for n, ack := range acks {
 		if ack.Err != nil {
 			failure = ack.Err
@@ -185,15 +224,15 @@ func (d *deliverer) settle(ctx context.Context, list []due, acks []broker.Ack) e
 			err = d.intake.notify(&unit, durability.Published, list[n].source, true)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		units = append(units, unit)
 	}
 	if len(units) > 0 {
 		if _, err := d.intake.options.Store.Commit(ctx, units...); err != nil {
-			return fmt.Errorf("record %d deliveries: %w", len(units), err)
+			return nil, fmt.Errorf("record %d deliveries: %w", len(units), err)
 		}
 		d.intake.counts.Delivered.Add(int64(len(units)))
 	}
-	return failure
+	return failure, nil
 }

@@ -1,8 +1,11 @@
 package intake
 
 import (
+	"fmt"
 	"sync"
 	"time"
+
+	"amends.dev/amends/stages/fault"
 )
 
 // gate says whether requests may be performed: only while the writer lease is held, trusted for another delivery, and not
@@ -22,6 +25,46 @@ type gate struct {
 	why string
 	// unpublished is how many requests were kept and not published, as counted last.
 	unpublished int
+	// heard says that the database was asked for the lease and answered, silent since when it has not.
+	heard  bool
+	silent time.Time
+}
+
+// answered notes whether the database answered the keeper at now.
+func (g *gate) answered(ok bool, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case ok:
+		g.heard, g.silent = true, time.Time{}
+	case g.silent.IsZero():
+		g.silent = now
+	}
+}
+
+// unknown is why nobody knows who has the lease: an error that wraps fault.ErrUntried, nil where it is known.
+func (g *gate) unknown() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case !g.silent.IsZero():
+		return fmt.Errorf("%w: %s", fault.ErrUntried, noAnswer(g.silent))
+	case !g.heard:
+		return fmt.Errorf("%w: the writer lease was not asked for yet", fault.ErrUntried)
+	}
+	return nil
+}
+
+// silence is since when the database has not answered the keeper; zero while it does.
+func (g *gate) silence() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.silent
+}
+
+// noAnswer says since when the database does not answer.
+func noAnswer(since time.Time) string {
+	return "the database has not answered since " + since.UTC().Format(time.RFC3339)
 }
 
 // enter admits one request, which then leaves; false while the gate is closed.

@@ -125,8 +125,8 @@ func New(options Options) (*Intake, error) {
 	i.keeper = &keeper{options: &i.options, gate: &i.gate}
 	i.commits = newQueue(o.Queue, o.Batch, i.commit, i.probe)
 	i.commits.gather = i.gather
-	i.directs = newQueue(o.Queue, o.Batch, i.publish, func(context.Context) error { return nil })
-	i.delivery = &deliverer{intake: i, held: map[int32]int{}}
+	i.directs = newQueue(o.Queue, o.Batch, i.publish, nil) // only a record shows whether a record can be published
+	i.delivery = newDeliverer(i)
 	return i, nil
 }
 
@@ -157,7 +157,7 @@ func (i *Intake) LeaseTask() run.Task {
 func (i *Intake) Tasks() []run.Task {
 	tasks := []run.Task{{Stage: stageCommit, Step: i.commits.Step}, {Stage: stageDirect, Step: i.directs.Step}}
 	if len(i.options.Targets) > 0 {
-		tasks = append(tasks, run.Task{Stage: stageDeliver, Step: i.delivery.Step})
+		tasks = append(tasks, i.delivery.task())
 	}
 	if i.options.Status != nil {
 		tasks = append(tasks, newNotifier(i).task())
@@ -173,8 +173,13 @@ func (i *Intake) EndWaits() { i.ending.Store(true) }
 // when nothing submits any more and the lease's task has ended, while the drain still runs.
 func (i *Intake) Close(ctx context.Context) error { return i.keeper.close(ctx) }
 
-// Ready reports whether requests are performed, and if not, why.
+// Ready reports whether this process is the one to send requests to, and if not, why. It is while it performs them or
+// can say to each why not: a backlog that is full is answered with 503 (see Full), and turns nobody away who asks for no
+// durability, or reads a handle.
 func (i *Intake) Ready() (bool, string) {
+	if since := i.gate.silence(); !since.IsZero() {
+		return false, noAnswer(since)
+	}
 	if i.commits.failing.Load() {
 		return false, "the owner store does not answer"
 	}
@@ -185,14 +190,14 @@ func (i *Intake) Ready() (bool, string) {
 		return false, why
 	case !i.trusted():
 		return false, "the writer lease could not be renewed"
-	case i.full():
-		return false, i.fullDetail()
 	}
 	return true, ""
 }
 
-// full reports whether as many kept requests wait to be published as may.
-func (i *Intake) full() bool { return i.gate.backlog() >= i.options.Backlog }
+// Full reports whether as many kept requests wait to be published as may. It says nothing of readiness: only one process
+// writes, so that whoever takes it out of service leaves senders without any answer, where each is due one with the
+// durability field (R30).
+func (i *Intake) Full() bool { return i.gate.backlog() >= i.options.Backlog }
 
 func (i *Intake) fullDetail() string {
 	return fmt.Sprintf("%d kept requests wait to be published", i.gate.backlog())
@@ -218,7 +223,10 @@ func (i *Intake) Outbox() (*drain.Outbox, error) {
 	ns := i.options.Config.Namespace()
 	return drain.New(drain.Options{
 		Store: i.options.Store, Prefixes: PublishPrefixes(ns.Name, ns.Spec.Source.Partitions), Message: Message,
-		Lease: drain.Kept(func() (int64, time.Duration) { return i.gate.holding(i.options.Clock.Now()) }),
+		Lease: drain.Kept(func() (int64, time.Duration, error) {
+			term, left := i.gate.holding(i.options.Clock.Now())
+			return term, left, i.gate.unknown()
+		}),
 		Acknowledged: func(p owner.Pending, at relay.Receipt) (owner.Commit, error) {
 			unit, err := acknowledged(p, at, i.options.Clock.Now())
 			if err != nil {

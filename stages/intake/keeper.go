@@ -47,8 +47,17 @@ type keeper struct {
 	holder bool // guarded by mu, for status
 }
 
-// Step takes, renews, drains or gives up the lease, whatever is due.
+// Step takes, renews, drains or gives up the lease, whatever is due. What failed is asked for again by the next step, so
+// that one without error says that the database answers.
 func (k *keeper) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
+	progress, wake, err = k.step(ctx)
+	if ctx.Err() == nil {
+		k.gate.answered(err == nil, k.options.Clock.Now())
+	}
+	return progress, wake, err
+}
+
+func (k *keeper) step(ctx context.Context) (progress bool, wake time.Time, err error) {
 	defer k.show()
 	now := k.options.Clock.Now()
 	if !k.held {
@@ -195,13 +204,14 @@ func (k *keeper) show() {
 	k.holder = k.held
 }
 
-// status shows whether this process holds the lease.
+// status shows whether this process holds the lease. Where the database does not answer, the runner knows more: which
+// error, since when, and when it is tried next.
 func (k *keeper) status() []run.Status {
 	k.mu.Lock()
 	held := k.holder
 	k.mu.Unlock()
 	s := run.Status{Stage: Stage}
-	if open, _, _, why := k.gate.state(); !open {
+	if open, _, _, why := k.gate.state(); !open && k.gate.silence().IsZero() {
 		s.Stall = &fault.Stall{Reason: why}
 	}
 	if held {

@@ -25,7 +25,7 @@ type queue[In, Out any] struct {
 	failing atomic.Bool
 	// gather, where set, may let others run until have returns more, before a batch is taken.
 	gather func(have func() int)
-	// probe finds out whether do would work again.
+	// probe finds out whether do would work again; where it is nil, only the next batch does.
 	probe func(ctx context.Context) error
 }
 
@@ -69,8 +69,12 @@ func (q *queue[In, Out]) length() int { return len(q.items) }
 func (q *queue[In, Out]) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
 	if q.failing.Load() {
 		q.refuse()
-		if err := q.probe(ctx); err != nil {
-			return false, time.Time{}, err
+		if q.probe != nil {
+			if err := q.probe(ctx); err != nil {
+				return false, time.Time{}, err
+			}
+			q.failing.Store(false)
+			return true, time.Time{}, nil // that it works again shows at once, not with the next request
 		}
 		q.failing.Store(false)
 	}

@@ -92,7 +92,7 @@ func (n *notifier) task() run.Task { return run.Task{Stage: stageStatus, Step: n
 // ctx ends.
 func (n *notifier) Step(ctx context.Context) (progress bool, wake time.Time, err error) {
 	if !n.intake.trusted() {
-		return false, n.Now().Add(standbyEvery), nil
+		return false, n.Now().Add(standbyEvery), n.intake.gate.unknown()
 	}
 	progress, wake, err = n.egress.Step(context.WithoutCancel(ctx))
 	n.intake.counts.Statuses.Store(n.egress.Published())

@@ -93,7 +93,7 @@ func (i *Intake) Submit(ctx context.Context, author string, b Body) Reply {
 func (i *Intake) perform(ctx context.Context, author string, b Body, c durability.Case) Reply {
 	record := NewRecord(b.Transaction, i.options.Config.Namespace().Spec.Source.Partitions)
 	keep := durability.Provide(c.Marker, c.Offered) != durability.None
-	if keep && i.full() {
+	if keep && i.Full() {
 		c.Problems = durability.Unavailable
 		return i.reply(c, ErrorUnavailable, i.fullDetail())
 	}

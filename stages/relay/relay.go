@@ -101,7 +101,7 @@ func (r *Relay) saw(positions []Position) {
 	r.status = all
 }
 
-// standby notes that another relay holds the lease.
+// standby notes that this relay does not hold the lease.
 func (r *Relay) standby() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,6 +211,7 @@ func (r *Relay) acquire(ctx context.Context, now time.Time) (wait time.Duration,
 	r.lease = Lease{}
 	grant, err := r.options.Outbox.Acquire(ctx, r.options.Holder, r.options.LeaseTTL)
 	if err != nil {
+		r.standby()
 		return 0, fmt.Errorf("acquire the relay lease: %w", err)
 	}
 	if !grant.Held {

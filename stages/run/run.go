@@ -4,6 +4,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -19,7 +20,9 @@ type Task struct {
 	// Stage and Partition name the task in status and log.
 	Stage     string
 	Partition int32
-	// Step does one bounded unit of work. progress asks for another Step at once, otherwise not before wake.
+	// Step does one bounded unit of work. progress asks for another Step at once, otherwise not before wake. A step that
+	// tried nothing, and so does not know whether what failed would fail again, returns an error that wraps
+	// fault.ErrUntried: it ends no stall and counts as no attempt.
 	Step func(ctx context.Context) (progress bool, wake time.Time, err error)
 	// Classify sorts the errors of Step; nil is fault.ClassOf.
 	Classify func(err error) fault.Class
@@ -147,12 +150,14 @@ func (r *Runner) Status() []Status {
 func (l *loop) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		progress, wake, err := l.step(ctx)
-		if err != nil && ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil: // what the end has cut short proves nothing, neither way
 			return
-		}
-		if err != nil {
+		case errors.Is(err, fault.ErrUntried):
+			wake = l.untried(wake)
+		case err != nil:
 			wake = l.failed(err)
-		} else {
+		default:
 			l.recovered()
 		}
 		if !progress || err != nil {
@@ -189,6 +194,22 @@ func (l *loop) failed(err error) time.Time {
 	}
 	l.log.Warn("step failed", attributes...)
 	return stall.NextTry
+}
+
+// untried returns when to look again whether the step can be tried. A stall of before stands.
+func (l *loop) untried(wake time.Time) time.Time {
+	options := &l.runner.options
+	if soonest := options.Now().Add(options.Backoff.First); wake.Before(soonest) {
+		wake = soonest
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stall != nil {
+		stands := *l.stall
+		stands.NextTry = wake
+		l.stall = &stands
+	}
+	return wake
 }
 
 func (l *loop) recovered() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"amends.dev/amends/internal/testkit/child"
 	"amends.dev/amends/stages/fault"
 )
 
@@ -180,5 +182,75 @@ func TestR36ResumeFindsThePartition(t *testing.T) {
 			t.Errorf("woken %d and %d times, asked for %d and %d", woken[0].Load(), woken[1].Load(), asked[0].Load(), asked[1].Load())
 		}
 		end()
+	})
+}
+
+// TestR36OnlyWorkEndsAStall: a step that tried nothing neither ends a stall nor counts as an attempt, and one that the end
+// of the process cut short is no recovery; one that succeeded is, and says so once. The twin that tries and succeeds at once
+// has recovered.
+func TestR36OnlyWorkEndsAStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := child.NewLog(t, "the runner")
+		o := options()
+		o.Log = slog.New(slog.NewTextHandler(log, nil))
+		var outcome atomic.Pointer[error]
+		var steps atomic.Int64
+		say := func(err error) { outcome.Store(&err) }
+		step := func(context.Context) (bool, time.Time, error) {
+			steps.Add(1)
+			return false, time.Now().Add(time.Second), *outcome.Load()
+		}
+		say(errors.New("connection refused"))
+		r := New(o, Task{Stage: "intake-publish", Step: step})
+		end := start(r)
+		time.Sleep(200 * time.Millisecond)
+		say(fmt.Errorf("acquire the lease: %w", fault.ErrUntried))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		before := steps.Load()
+		s := r.Status()[0].Stall
+		if s == nil || s.Reason != "connection refused" || time.Since(s.Since) < time.Hour || s.NextTry.Before(time.Now()) {
+			t.Fatalf("nothing was tried, and yet: %+v", s)
+		}
+		attempts := s.Attempts
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := steps.Load() - before; n < 59 || n > 61 || r.Status()[0].Stall.Attempts != attempts {
+			t.Errorf("%d looks in a minute, %d attempts after %d", n, r.Status()[0].Stall.Attempts, attempts)
+		}
+		if strings.Contains(log.String(), "again") || strings.Count(log.String(), "step failed") != attempts {
+			t.Errorf("the log says:\n%s", log)
+		}
+		say(nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s := r.Status()[0].Stall; s != nil || strings.Count(log.String(), "step succeeded again") != 1 {
+			t.Errorf("it works: %+v\n%s", s, log)
+		}
+		end()
+	})
+}
+
+// TestTheEndIsNoRecovery: a step that returns without error because the process ends has not shown that it works.
+func TestTheEndIsNoRecovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := child.NewLog(t, "the runner")
+		o := options()
+		o.Log = slog.New(slog.NewTextHandler(log, nil))
+		failed := false
+		r := New(o, Task{Stage: "intake-direct", Step: func(ctx context.Context) (bool, time.Time, error) {
+			if !failed {
+				failed = true
+				return false, time.Time{}, errors.New("no broker answers")
+			}
+			<-ctx.Done()
+			return false, time.Time{}, nil
+		}})
+		end := start(r)
+		time.Sleep(time.Minute)
+		end()
+		if s := r.Status()[0].Stall; s == nil || s.Attempts != 1 || strings.Contains(log.String(), "again") {
+			t.Errorf("%+v\n%s", s, log)
+		}
 	})
 }

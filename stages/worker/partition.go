@@ -70,6 +70,24 @@ func (p *partition) reset() {
 	p.idleUntil = time.Time{}
 }
 
+// tryNow ends the wait of a stall, which stays visible until the try succeeds. What was shown of it does not change.
+func (p *partition) tryNow(now time.Time) {
+	if p.stall != nil {
+		stall := *p.stall
+		stall.NextTry = now
+		p.stall = &stall
+	}
+}
+
+// recovered ends a stall.
+func (w *Worker) recovered(p *partition) {
+	if p.stall != nil {
+		w.options.Log.Info("partition succeeded again", "partition", p.id, "attempts", p.stall.Attempts, "since", p.stall.Since,
+			"frontier", p.frontier)
+		p.stall = nil
+	}
+}
+
 // readyAt is when the partition may be worked on next.
 func (p *partition) readyAt() time.Time {
 	at := p.idleUntil
@@ -232,13 +250,34 @@ func (w *Worker) consume(ctx context.Context, p *partition) (bool, error) {
 		if p.rest.Next == p.frontier {
 			p.hasRest = false
 			p.idleUntil = w.options.Now().Add(w.options.Idle)
-			p.stall = nil
-			return false, nil
+			return false, w.proveIdle(ctx, p)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.options.UnitTimeout)
 	defer cancel()
 	return true, w.process(ctx, p)
+}
+
+// proveIdle ends a stall of a partition that has nothing to do, once the database answers that the epoch is still its own:
+// that the broker delivers nothing says nothing of the database.
+func (w *Worker) proveIdle(ctx context.Context, p *partition) error {
+	if p.stall == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.options.UnitTimeout)
+	defer cancel()
+	state, err := w.options.Store.PartitionState(ctx, p.id)
+	switch {
+	case err != nil:
+		return err
+	case state.Epoch != p.epoch:
+		return fmt.Errorf("partition %d has epoch %d, not %d: %w", p.id, state.Epoch, p.epoch, ErrFenced)
+	case state.Stop != nil:
+		w.stoppedBy(p, *state.Stop)
+		return nil
+	}
+	w.recovered(p)
+	return nil
 }
 
 // poll fetches the records after the frontier.

@@ -70,7 +70,7 @@ func (w *Worker) committed(p *partition, batch *ledger.Batch, done int) {
 	if p.rest.Next <= p.frontier {
 		p.rest, p.hasRest = broker.Fetch{}, false
 	}
-	p.stall = nil
+	w.recovered(p)
 	w.lag[p.id] = p.frontier
 }
 

@@ -35,11 +35,8 @@ func (w *Worker) resumed() {
 			continue
 		}
 		mark.Hit("R36 try forced")
-		now := w.options.Now()
-		p.idleUntil = now
-		if p.stall != nil {
-			p.stall.NextTry = now
-		}
+		p.idleUntil = w.options.Now()
+		p.tryNow(p.idleUntil)
 	}
 }
 

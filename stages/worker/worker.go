@@ -231,7 +231,7 @@ func (w *Worker) adopt() {
 			w.partitions[id] = p
 		}
 		if p.phase == acquiring {
-			p.stall = nil // a newer assignment is worth a try at once, for a fenced owner above all
+			p.tryNow(w.options.Now()) // a newer assignment is worth it, for a fenced owner above all
 		}
 	}
 }

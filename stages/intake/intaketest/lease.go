@@ -32,7 +32,7 @@ func (l *Lease) Take(foreign bool) {
 	l.foreign, l.held = foreign, l.held && !foreign
 }
 
-// Down makes every renewal fail, or not.
+// Down makes every acquisition and renewal fail, or not.
 func (l *Lease) Down(down bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,10 @@ func (l *Lease) Releases() int {
 func (l *Lease) Acquire(context.Context, time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.foreign {
+	switch {
+	case l.down:
+		return ErrDown
+	case l.foreign:
 		return generate.ErrLeaseHeld
 	}
 	l.held, l.asked = true, false

@@ -48,6 +48,36 @@ func (m *metrics) took(d time.Duration) {
 	m.samples++
 }
 
+// whether is 1 for true.
+func whether(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// showStalls tells which tasks fail, how often in a row and since when. A task that works has no sample.
+func (s *server) showStalls(b *strings.Builder, head func(name, kind, help string)) {
+	if s.options.Status == nil {
+		return
+	}
+	var attempts, since strings.Builder
+	for _, status := range s.options.Status() {
+		if status.Stall == nil {
+			continue
+		}
+		labels := fmt.Sprintf("{stage=%q,partition=\"%d\"}", status.Stage, status.Partition)
+		fmt.Fprintf(&attempts, "amends_intake_stalled_attempts%s %d\n", labels, status.Stall.Attempts)
+		if !status.Stall.Since.IsZero() {
+			fmt.Fprintf(&since, "amends_intake_stalled_since_timestamp_seconds%s %d\n", labels, status.Stall.Since.Unix())
+		}
+	}
+	head("amends_intake_stalled_attempts", "gauge", "Failures in a row of a task that does not get on; 0 where it waits for another process, or stopped.")
+	b.WriteString(attempts.String())
+	head("amends_intake_stalled_since_timestamp_seconds", "gauge", "Since when a task fails, in seconds since 1970.")
+	b.WriteString(since.String())
+}
+
 // showMetrics is GET /metrics, in the Prometheus text format.
 func (s *server) showMetrics(w http.ResponseWriter, _ *http.Request) {
 	var b strings.Builder
@@ -78,11 +108,9 @@ func (s *server) showMetrics(w http.ResponseWriter, _ *http.Request) {
 
 	done := s.options.Intake.Done()
 	kept, direct := s.options.Intake.Waiting()
-	ready := int64(0)
-	if ok, _ := s.options.Intake.Ready(); ok {
-		ready = 1
-	}
-	one("amends_intake_ready", "gauge", "1 while submissions are performed.", ready)
+	ok, _ := s.options.Intake.Ready()
+	ready := whether(ok)
+	one("amends_intake_ready", "gauge", "1 while submissions are performed, or told why not: what /readyz says.", ready)
 	one("amends_intake_kept_total", "counter", "Requests kept in the owner store.", done.Kept.Load())
 	one("amends_intake_direct_total", "counter", "Requests published without being kept.", done.Direct.Load())
 	one("amends_intake_group_commits_total", "counter", "Transactions of the owner store that kept requests.", done.Commits.Load())
@@ -92,6 +120,9 @@ func (s *server) showMetrics(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(&b, "amends_intake_waiting{for=\"commit\"} %d\namends_intake_waiting{for=\"publication\"} %d\n", kept, direct)
 	one("amends_intake_unpublished", "gauge", "Kept requests that are not published yet, at most the bound of --max-unpublished.",
 		int64(s.options.Intake.Unpublished()))
+	one("amends_intake_backlog_full", "gauge", "1 while submissions that ask to be kept get 503 because of amends_intake_unpublished.",
+		whether(s.options.Intake.Full()))
+	s.showStalls(&b, head)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	if _, err := w.Write([]byte(b.String())); err != nil {
 		s.options.Log.Debug("write metrics", "error", err)

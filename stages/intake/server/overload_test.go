@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,7 +53,8 @@ func TestOverload(t *testing.T) {
 }
 
 // TestBacklog: while as many kept requests as may wait to be published, those that ask to be kept are told to come again,
-// and nothing of them is kept; the others go on. Once they are published, they are taken.
+// and nothing of them is kept; the others go on, and handles are read. The intake stays ready, for there is no other that
+// could take them, and each is due an answer with the durability field (R30). Once they are published, they are taken.
 func TestBacklog(t *testing.T) {
 	const bound = 4
 	s := newSite(t, func(_ *Options, o *intake.Options) { o.Backlog = bound })
@@ -63,19 +65,31 @@ func TestBacklog(t *testing.T) {
 		}
 	}
 	intaketest.Eventually(t, "the backlog to be counted", func() bool { return s.intake.Unpublished() == bound })
-	if ready, why := s.intake.Ready(); ready || why != "4 kept requests wait to be published" {
-		t.Errorf("ready %t: %q", ready, why)
-	}
 	a := s.post(submission("late", asking("published", true)))
 	if a.status != 503 || a.header.Get("Retry-After") == "" || a.field() != `{"applied":"none","requested":"published"}` ||
-		s.world.Store.Count(t, intake.LocalAuthor, "late") != 0 {
+		a.body["detail"] != "4 kept requests wait to be published" || s.world.Store.Count(t, intake.LocalAuthor, "late") != 0 {
 		t.Errorf("%d %v %s", a.status, a.header, a.text)
 	}
 	if a := s.post(submission("direct", "")); a.status != 200 {
 		t.Errorf("a request that is not kept: %d %s", a.status, a.text)
 	}
+	if a := s.do("GET", handleOf("b0"), ""); a.status != 200 {
+		t.Errorf("a handle: %d %s", a.status, a.text)
+	}
+	if a := s.do("GET", "/readyz", ""); a.status != 200 {
+		t.Errorf("a full backlog takes the intake out of service: %d %s", a.status, a.text)
+	}
+	full := func(want int) {
+		t.Helper()
+		if text := s.do("GET", "/metrics", "").text; !strings.Contains(text, fmt.Sprintf("\namends_intake_backlog_full %d\n", want)) ||
+			!strings.Contains(text, "\namends_intake_ready 1\n") {
+			t.Errorf("want %d for a full backlog:\n%s", want, text)
+		}
+	}
+	full(1)
 	s.world.Held.Store(false)
 	intaketest.Eventually(t, "the backlog to be published", func() bool { return s.intake.Unpublished() == 0 })
+	full(0)
 	if a := s.post(submission("late", asking("published", true))); a.status != 202 {
 		t.Errorf("%d %s", a.status, a.text)
 	}

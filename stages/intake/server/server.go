@@ -14,6 +14,7 @@ import (
 	"amends.dev/amends/schemas"
 	"amends.dev/amends/stages/durability"
 	"amends.dev/amends/stages/intake"
+	"amends.dev/amends/stages/run"
 )
 
 // DefaultMaxBody bounds a body, in bytes, where Options say nothing.
@@ -37,7 +38,9 @@ type Options struct {
 	MaxBody int64
 	// Rate bounds the submissions of one author in a second, with bursts of as many; 0 is unlimited.
 	Rate int
-	Log  *slog.Logger
+	// Status returns what the intake's tasks show, for the metrics; nil leaves them out.
+	Status func() []run.Status
+	Log    *slog.Logger
 }
 
 // server answers requests.
@@ -300,7 +303,7 @@ func (s *server) live(w http.ResponseWriter, _ *http.Request) {
 	s.write(w, http.StatusOK, readiness{Ready: true})
 }
 
-// ready is GET /readyz: whether submissions are performed now.
+// ready is GET /readyz: whether submissions are performed now, or each is told why not.
 func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
 	if ready, why := s.options.Intake.Ready(); !ready {
 		w.Header().Set("Retry-After", "1")

@@ -25,7 +25,7 @@ import (
 type term int64
 
 func (n *term) lease() drain.Lease {
-	return drain.Kept(func() (int64, time.Duration) { return int64(*n), time.Hour })
+	return drain.Kept(func() (int64, time.Duration, error) { return int64(*n), time.Hour, nil })
 }
 
 // process is one intake: a drain of its own and a relay.

@@ -17,17 +17,18 @@ type Lease interface {
 }
 
 // Kept is a lease that somebody else in this process takes, renews and releases. holding returns its term, at least 1,
-// and for how long it is surely still this process's; a term of 0 where it is not. The relay's lease time must be less
-// than what is left at the moment of a renewal.
-func Kept(holding func() (term int64, left time.Duration)) Lease { return kept(holding) }
+// and for how long it is surely still this process's; a term of 0 where it is not. Where it is not, the error is nil if
+// another is known to have it, or it was given up; an error that wraps fault.ErrUntried says that nobody knows. The relay's
+// lease time must be less than what is left at the moment of a renewal.
+func Kept(holding func() (term int64, left time.Duration, err error)) Lease { return kept(holding) }
 
-type kept func() (int64, time.Duration)
+type kept func() (int64, time.Duration, error)
 
 // Acquire implements Lease.
 func (k kept) Acquire(_ context.Context, _ string, ttl time.Duration) (relay.Grant, error) {
-	term, left := k()
+	term, left, err := k()
 	if term < 1 || left < ttl {
-		return relay.Grant{Term: term, Remaining: ttl}, nil
+		return relay.Grant{Term: term, Remaining: ttl}, err
 	}
 	return relay.Grant{Held: true, Term: term}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"amends.dev/amends/internal/mark"
 	"amends.dev/amends/stages/broker"
+	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/owner"
 	"amends.dev/amends/stages/owner/drain"
 	"amends.dev/amends/stages/relay/relaytest"
@@ -49,7 +50,8 @@ func TestR34LeaseThatCameBack(t *testing.T) {
 func TestKeptLease(t *testing.T) {
 	var held int64
 	var left time.Duration
-	lease := drain.Kept(func() (int64, time.Duration) { return held, left })
+	var unknown error
+	lease := drain.Kept(func() (int64, time.Duration, error) { return held, left, unknown })
 	for _, c := range []struct {
 		term int64
 		left time.Duration
@@ -60,6 +62,14 @@ func TestKeptLease(t *testing.T) {
 		if err != nil || grant.Held != c.held || grant.Term != c.term || !grant.Held && grant.Remaining <= 0 {
 			t.Errorf("term %d for %v: %+v, %v", c.term, c.left, grant, err)
 		}
+	}
+	unknown = fault.ErrUntried
+	if grant, err := lease.Acquire(t.Context(), "p", 20*time.Second); err != nil || !grant.Held {
+		t.Errorf("what is held for long enough is held, whoever answers: %+v, %v", grant, err)
+	}
+	held = 0
+	if grant, err := lease.Acquire(t.Context(), "p", 20*time.Second); !errors.Is(err, fault.ErrUntried) || grant.Held {
+		t.Errorf("nobody knows who has the lease: %+v, %v", grant, err)
 	}
 	if err := lease.Release(t.Context(), "p", 7); err != nil {
 		t.Error(err)
