@@ -1,24 +1,17 @@
 package vectorized
 
-import (
-	"math"
-	"math/bits"
-)
+import "math/bits"
 
 // Authority resolves the rows of one key after the other (S3, S4). Its memory is reused; it is for one goroutine.
 type Authority struct {
-	seed uint64
-	// slots have the upper half of an identity's hash over its number, by the upper bits of the hash. Numbers go on from key to
-	// key: a slot whose number is not above base is free, so that nothing need be cleared between two keys.
-	slots   []uint64
-	shift   int // of a hash to its slot
-	base    uint32
+	seed    uint64
+	slots   []uint64 // the upper half of an identity's hash over its number + 1, or 0; by the upper bits of the hash
+	shift   int      // of a hash to its slot
 	hashes  []uint64 // of identities, by row
-	highest []uint32 // by identity, whose number it is less base, less one, a row
+	highest []uint32 // by identity, a row
 	lower   []chain  // by identity
 	later   []uint32 // rows whose slot was taken
 	deep    []uint32 // rows of lower revisions that their chain has no place for
-	revs    []uint64 // slots of deep rows
 	groups  []Group  // by row
 	// Of the key in work.
 	duplicates int
@@ -68,7 +61,7 @@ const printMask = 0xFFFFFFFF << 32
 
 // Resolve groups the rows of one key by identity and revision. Rows may be in any order, and stay.
 func (a *Authority) Resolve(rows []Row, annex *Annex) Resolved {
-	a.begin(len(rows))
+	a.slots, a.shift = table(a.slots, len(rows))
 	a.groups, a.lower = cleared(a.groups, len(rows)), cleared(a.lower, len(rows))
 	a.deep, a.conflicts, a.duplicates = a.deep[:0], a.conflicts[:0], 0
 	a.claim(rows)
@@ -76,23 +69,11 @@ func (a *Authority) Resolve(rows []Row, annex *Annex) Resolved {
 		a.settle(rows, annex, i)
 	}
 	a.groupDeep(rows, annex)
-	a.base += uint32(len(a.highest))
 	res := Resolved{Duplicates: a.duplicates, Highest: a.highest, Conflicts: a.conflicts, groups: a.groups}
 	for _, row := range res.Conflicts {
 		res.Blocked = res.Blocked || !res.Lower(row)
 	}
 	return res
-}
-
-// begin prepares a table of at least twice as many slots as there are rows.
-func (a *Authority) begin(rows int) {
-	size := bits.Len(uint(2 * rows))
-	if a.shift = 64 - size; len(a.slots) < 1<<size {
-		a.slots, a.base = make([]uint64, 1<<size), 0
-	} else if uint64(a.base)+uint64(rows) > math.MaxUint32 {
-		clear(a.slots)
-		a.base = 0
-	}
 }
 
 // claim gives each row its slot if that is free, and notes it for later otherwise. There is no branch in it: which of the
@@ -103,16 +84,21 @@ func (a *Authority) claim(rows []Row) {
 	for i, seed := 0, a.seed; i < len(rows); i++ {
 		hashes[i] = rows[i].TxnID.hash(seed)
 	}
-	identities, slots, shift, base := 0, a.slots, a.shift&63, a.base
+	identities, slots, shift := 0, a.slots, a.shift&63
 	for i, hash := range hashes {
 		slot := &slots[hash>>shift]
-		code, free := *slot, 0
-		highest[identities], later[i-identities] = uint32(i), uint32(i)
-		mine := hash&printMask | uint64(base+uint32(identities)+1)
-		if uint32(code) <= base {
-			code, free = mine, 1
+		code := *slot
+		highest[identities] = uint32(i)
+		later[i-identities] = uint32(i)
+		mine := hash&printMask | uint64(identities+1)
+		if code != 0 {
+			mine = code
 		}
-		*slot = code
+		*slot = mine
+		free := 0
+		if code == 0 {
+			free = 1
+		}
 		identities += free
 	}
 	a.highest, a.later = highest[:identities], later[:len(rows)-identities]
@@ -120,18 +106,18 @@ func (a *Authority) claim(rows []Row) {
 
 // settle finds the identity of a row, or makes a new one for it.
 func (a *Authority) settle(rows []Row, annex *Annex, i uint32) {
-	row, hash, mask := &rows[i], a.hashes[i], len(a.slots)-1
-	for at := int(hash >> (a.shift & 63)); ; at = (at + 1) & mask {
+	row, hash := &rows[i], a.hashes[i]
+	for at := int(hash >> (a.shift & 63)); ; at = (at + 1) & (len(a.slots) - 1) {
 		slot := a.slots[at]
-		if uint32(slot) <= a.base {
+		if slot == 0 {
 			a.highest = append(a.highest, i)
-			a.slots[at] = hash&printMask | uint64(a.base+uint32(len(a.highest)))
+			a.slots[at] = hash&printMask | uint64(len(a.highest))
 			return
 		}
 		if (slot^hash)&printMask != 0 {
 			continue
 		}
-		if number := uint32(slot) - a.base - 1; row.TxnID.same(&rows[a.highest[number]].TxnID, annex.IDs) {
+		if number := uint32(slot) - 1; row.TxnID.same(&rows[a.highest[number]].TxnID, annex.IDs) {
 			a.again(rows, annex, number, i)
 			return
 		}
@@ -192,17 +178,15 @@ func (a *Authority) groupDeep(rows []Row, annex *Annex) {
 	if len(a.deep) < 2 {
 		return
 	}
-	size := bits.Len(uint(2 * len(a.deep)))
-	a.revs = cleared(a.revs, 1<<size)
-	slots := a.revs
+	a.slots, a.shift = table(a.slots, len(a.deep))
 	for _, i := range a.deep {
 		row := &rows[i]
 		revision := row.revision(annex)
 		hash := mix(row.TxnID.hash(a.seed) + uint64(revision)*0x9E3779B97F4A7C15)
-		for at := int(hash >> (64 - size)); ; at = (at + 1) & (len(slots) - 1) {
-			slot := slots[at]
+		for at := int(hash >> (a.shift & 63)); ; at = (at + 1) & (len(a.slots) - 1) {
+			slot := a.slots[at]
 			if slot == 0 {
-				slots[at] = hash&printMask | uint64(i+1)
+				a.slots[at] = hash&printMask | uint64(i+1)
 				break
 			}
 			first := uint32(slot) - 1
@@ -212,6 +196,12 @@ func (a *Authority) groupDeep(rows []Row, annex *Annex) {
 			}
 		}
 	}
+}
+
+// table returns a cleared table of a power of two, at most half full with n entries, and the shift from 64 bits to one.
+func table(slots []uint64, n int) ([]uint64, int) {
+	size := bits.Len(uint(2 * n))
+	return cleared(slots, 1<<size), 64 - size
 }
 
 // cleared returns n zero values, in the memory of a slice where that is enough.
