@@ -2,6 +2,7 @@ package vectorized
 
 import (
 	"math/bits"
+	"strings"
 
 	"amends.dev/amends/manifests"
 )
@@ -81,7 +82,7 @@ func (l *Layout) index() {
 		n, ok := known[text]
 		if !ok {
 			n = int32(len(known))
-			known[text] = n
+			known[strings.Clone(text)] = n // texts that lie together are found faster than those of a large file
 		}
 		return n
 	}
