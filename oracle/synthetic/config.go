@@ -2,6 +2,8 @@ package synthetic
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"iter"
 	"math"
@@ -187,7 +189,7 @@ func (h *History) WriteContext(ctx context.Context, dir string, seen func(rows i
 	ends := h.Rows()
 	meta := snapshot.Meta{
 		Namespace: h.Namespace.Name, NamespaceDigest: h.Namespace.NamespaceDigest(),
-		BusinessDigest: h.Namespace.BusinessDigest(TopicID), TopicID: TopicID, Starts: make([]int64, len(ends)), Ends: ends,
+		BusinessDigest: h.Namespace.BusinessDigest(h.TopicID()), TopicID: h.TopicID(), Starts: make([]int64, len(ends)), Ends: ends,
 		Isolation: snapshot.ReadCommitted,
 	}
 	return snapshot.WriteBulk(ctx, dir, h.Namespace, meta, h.config.Raw, func(p int32) iter.Seq[*snapshot.Bulk] {
@@ -204,5 +206,10 @@ func (h *History) WriteContext(ctx context.Context, dir string, seen func(rows i
 	})
 }
 
-// TopicID is the topic ID that synthetic histories claim to come from.
-const TopicID = "c3ludGhldGljLWhpc3Rvcg"
+// TopicID is the topic ID that the history claims to come from: another one for each Config, but for Raw, so that a folder
+// tells what it holds.
+func (h *History) TopicID() string {
+	c := &h.config
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %d %d %d %d", c.Rows, c.Keys, c.Skew, c.Days, c.Partitions, c.Seed))
+	return base64.RawURLEncoding.EncodeToString(sum[:16]) // as Kafka writes one
+}

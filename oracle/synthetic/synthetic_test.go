@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -133,7 +134,7 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// TestCancelled ends the context at the first run: nothing is published.
+// TestCancelled ends the context at the first run: nothing is published, and that is said once, not for each partition.
 func TestCancelled(t *testing.T) {
 	h, err := synthetic.New(synthetic.Config{Rows: 300_000, Keys: 100})
 	if err != nil {
@@ -141,7 +142,7 @@ func TestCancelled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := filepath.Join(t.TempDir(), "set")
-	if err := h.WriteContext(ctx, dir, func(int) { cancel() }); !errors.Is(err, context.Canceled) {
+	if err := h.WriteContext(ctx, dir, func(int) { cancel() }); !errors.Is(err, context.Canceled) || strings.Count(err.Error(), "canceled") != 1 {
 		t.Fatalf("error %v", err)
 	}
 	if _, err := snapshot.Open(dir); !errors.Is(err, snapshot.ErrNone) {
@@ -150,6 +151,37 @@ func TestCancelled(t *testing.T) {
 	var rows atomic.Int64
 	if err := h.WriteContext(t.Context(), dir, func(n int) { rows.Add(int64(n)) }); err != nil || rows.Load() != 300_000 {
 		t.Errorf("a second try: %d rows seen, %v", rows.Load(), err)
+	}
+}
+
+// TestTopicIDs: each shape of a history is of a topic of its own, with raw records or without.
+func TestTopicIDs(t *testing.T) {
+	one := synthetic.Config{Rows: 2000, Raw: true}
+	shapes := map[string]string{}
+	for name, change := range map[string]func(c *synthetic.Config){
+		"as it is":   func(*synthetic.Config) {},
+		"rows":       func(c *synthetic.Config) { c.Rows++ },
+		"keys":       func(c *synthetic.Config) { c.Keys = 9 },
+		"skew":       func(c *synthetic.Config) { c.Skew = 1 },
+		"days":       func(c *synthetic.Config) { c.Days = 731 },
+		"partitions": func(c *synthetic.Config) { c.Partitions = 3 },
+		"seed":       func(c *synthetic.Config) { c.Seed = 1 },
+	} {
+		c := one
+		change(&c)
+		h, err := synthetic.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Raw = false
+		bare, err := synthetic.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, taken := shapes[h.TopicID()]; taken || h.TopicID() != bare.TopicID() {
+			t.Errorf("%s: the topic of %q, %s without raw records", name, other, bare.TopicID())
+		}
+		shapes[h.TopicID()] = name
 	}
 }
 

@@ -56,7 +56,7 @@ func (w *Writer) bulkPartition(ctx context.Context, p int32, runs iter.Seq[*Bulk
 	return files, err
 }
 
-// bulk writes all partitions.
+// bulk writes all partitions, until one fails.
 func (w *Writer) bulk(ctx context.Context, raw bool, next func(partition int32) iter.Seq[*Bulk]) error {
 	if w.folder == w.dir || len(w.index.Files) > 0 {
 		return errNotNew
@@ -69,19 +69,25 @@ func (w *Writer) bulk(ctx context.Context, raw bool, next func(partition int32) 
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(w.index.offsets(b), w.index.offsets(a)) })
 	files, errs := make([][]File, len(w.next)), make([]error, len(w.next))
 	var at atomic.Int32
+	var failed atomic.Bool
 	var all sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(order)) {
 		all.Go(func() {
 			e := &encoder{}
-			for n := at.Add(1) - 1; int(n) < len(order); n = at.Add(1) - 1 {
+			for n := at.Add(1) - 1; int(n) < len(order) && !failed.Load(); n = at.Add(1) - 1 {
 				p := order[n]
-				files[p], errs[p] = w.bulkPartition(ctx, p, next(p), e)
+				if files[p], errs[p] = w.bulkPartition(ctx, p, next(p), e); errs[p] != nil {
+					failed.Store(true)
+				}
 			}
 		})
 	}
 	all.Wait()
 	for p := range files {
 		w.index.Files = append(w.index.Files, files[p]...)
+	}
+	if ctx.Err() != nil { // once, not for each partition
+		return ctx.Err()
 	}
 	return errors.Join(errs...)
 }

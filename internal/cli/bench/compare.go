@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/load"
 	"amends.dev/amends/internal/cli/progress"
 	"amends.dev/amends/internal/exit"
 )
@@ -73,6 +74,9 @@ func newCompare(a *app.App) *cobra.Command {
 			if !slices.ContainsFunc(peers, func(p peer) bool { return p.name == name }) {
 				return exit.With(exit.Usage, fmt.Errorf("--peers: there is no peer %q; want %s", name, peerNames()))
 			}
+		}
+		if err := load.NotZero(cmd, defaulted...); err != nil {
+			return err
 		}
 		path, remove, err := folder(*dir)
 		if err != nil {
@@ -188,6 +192,9 @@ func (c *comparison) measure(ctx context.Context, e *contender) error {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	began := c.app.Now()
 	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil { // it was stopped on purpose
+			return ctx.Err()
+		}
 		return fmt.Errorf("%w: %s", err, errs.String())
 	}
 	s := cmd.ProcessState

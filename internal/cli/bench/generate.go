@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/load"
 	"amends.dev/amends/internal/cli/progress"
 	"amends.dev/amends/internal/exit"
 )
@@ -33,6 +34,9 @@ func newGenerate(a *app.App) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *dir == "" {
 			return exit.With(exit.Usage, errors.New("no folder given; name one with --dir"))
+		}
+		if err := load.NotZero(cmd, defaulted...); err != nil {
+			return err
 		}
 		line := progress.Start(a)
 		watch := start(a.Now)
@@ -63,10 +67,19 @@ func (f *historyFlags) elsewhere(ctx context.Context, dir string) error {
 		return err
 	}
 	c := &f.config
-	out, err := exec.CommandContext(ctx, self, "bench", "generate", "--dir", dir,
-		"--rows", strconv.FormatInt(c.Rows, 10), "--keys", strconv.FormatInt(c.Keys, 10), "--skew", strconv.FormatInt(c.Skew, 10),
-		"--days", strconv.FormatInt(c.Days, 10), "--partitions", strconv.FormatInt(int64(c.Partitions), 10),
-		"--seed", strconv.FormatUint(c.Seed, 10), "--no-raw="+strconv.FormatBool(f.noRaw)).CombinedOutput()
+	args := []string{
+		"bench", "generate", "--dir", dir, "--rows", strconv.FormatInt(c.Rows, 10), "--skew", strconv.FormatInt(c.Skew, 10),
+		"--seed", strconv.FormatUint(c.Seed, 10), "--no-raw=" + strconv.FormatBool(f.noRaw),
+	}
+	for i, n := range []int64{c.Keys, c.Days, int64(c.Partitions)} {
+		if n != 0 {
+			args = append(args, "--"+defaulted[i], strconv.FormatInt(n, 10))
+		}
+	}
+	out, err := exec.CommandContext(ctx, self, args...).CombinedOutput()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
 		return exit.With(exit.Code(failed.ExitCode()), fmt.Errorf("generate the history: %s", out))

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,6 +45,9 @@ func (f *historyFlags) add(cmd *cobra.Command) {
 	flags.Uint64Var(&f.config.Seed, "seed", 0, "another history of the same shape")
 	flags.BoolVar(&f.noRaw, "no-raw", false, "make typed files only, without the raw records")
 }
+
+// defaulted are those of the flags whose zero stands for a default.
+var defaulted = []string{"keys", "days", "partitions"}
 
 // history is a generated history on disk.
 type history struct {
@@ -95,12 +99,7 @@ func (f *historyFlags) open(ctx context.Context, a *app.App, dir string, line *p
 // sameHistory checks that a folder holds the history that is asked for, as far as its description tells.
 func sameHistory(h *synthetic.History, s *snapshot.Snapshot) error {
 	meta := s.Meta()
-	rows := h.Rows()
-	same := meta.NamespaceDigest == h.Namespace.NamespaceDigest() && len(meta.Ends) == len(rows)
-	for p := range rows {
-		same = same && meta.Ends[p] == rows[p]
-	}
-	if !same {
+	if meta.NamespaceDigest != h.Namespace.NamespaceDigest() || meta.TopicID != h.TopicID() || !slices.Equal(meta.Ends, h.Rows()) {
 		return exit.With(exit.Refused, errors.New("the folder holds another history; name another one with --dir"))
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"amends.dev/amends/internal/cli/app"
+	"amends.dev/amends/internal/cli/load"
 	"amends.dev/amends/internal/cli/progress"
 	"amends.dev/amends/internal/exit"
 	"amends.dev/amends/internal/machine"
@@ -45,6 +46,9 @@ func newVerify(a *app.App) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *output != "text" && *output != "json" {
 			return exit.With(exit.Usage, fmt.Errorf("unknown output %q; want text or json", *output))
+		}
+		if err := load.NotZero(cmd, append(defaulted, "parallel")...); err != nil {
+			return err
 		}
 		if err := o.check(*memory); err != nil {
 			return exit.With(exit.Usage, err)
@@ -108,9 +112,8 @@ type figures struct {
 	// ReadAgain is about partitions that do not fit into memory; absent for the engine reference, which keeps no records.
 	ReadAgain *readAgain `json:"readAgain,omitempty"`
 	PeakBytes int64      `json:"peakBytes"`
-	// Checksum is that of the engine arrow, Sums what the engine reference tells of the same.
-	Checksum *arrow.Checksum `json:"checksum,omitempty"`
-	Sums     *arrow.Sums     `json:"sums,omitempty"`
+	// Checksum is an arrow.Checksum; of the engine reference the arrow.Sums in it, which is what its projection tells.
+	Checksum any `json:"checksum"`
 }
 
 // readAgain tells what did not fit into memory. Nothing is written to disk for that: what is not kept is read again.
@@ -160,7 +163,7 @@ func (f *figures) recompute(ctx context.Context, o *verifyOptions, h *history, l
 	if o.engine == (reference.Engine{}).Name() {
 		p, err := reference.Engine{}.Compute(ctx, h.namespace, progress.History(line, h.snapshot.History(), f.Rows))
 		if err == nil {
-			f.Sums, err = sumsOf(p)
+			f.Checksum, err = sumsOf(p)
 		}
 		return err
 	}
@@ -168,9 +171,8 @@ func (f *figures) recompute(ctx context.Context, o *verifyOptions, h *history, l
 	if err != nil {
 		return err
 	}
-	sum := r.Checksum()
 	partitions, times := reading.Again()
-	f.Checksum, f.ReadAgain = &sum, &readAgain{partitions, times, o.columnar.Memory}
+	f.Checksum, f.ReadAgain = r.Checksum(), &readAgain{partitions, times, o.columnar.Memory}
 	return nil
 }
 
@@ -205,11 +207,7 @@ func (f *figures) print(w io.Writer) error {
 			text += fmt.Sprintf("%d partitions did not fit and were read up to %d times, no temporary files\n", r.Partitions, r.Times)
 		}
 	}
-	var result any = f.Checksum
-	if f.Sums != nil {
-		result = f.Sums
-	}
-	sum, err := json.Marshal(result)
+	sum, err := json.Marshal(f.Checksum)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Package load reads the namespace manifest for every verb of amendsctl: from a positional argument, -f, --file or
-// --manifest, from stdin, with its stock-key file beside it.
+// --manifest, from stdin, with its stock-key file beside it. It also refuses zeros that nobody means.
 package load
 
 import (
@@ -104,4 +104,15 @@ func readKeyFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s has %d bytes, more than %d", path, info.Size(), keyFileBytesMax)
 	}
 	return os.ReadFile(path)
+}
+
+// NotZero refuses zero where it was given for a flag whose default is another number: nobody who asks for none means the
+// default. The error has exit code 2.
+func NotZero(cmd *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "0" {
+			return exit.With(exit.Usage, fmt.Errorf("--%s 0; want at least 1, or leave it out", name))
+		}
+	}
+	return nil
 }

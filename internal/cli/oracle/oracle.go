@@ -46,6 +46,9 @@ func New(a *app.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := load.NotZero(cmd, "parallel"); err != nil {
+			return err
+		}
 		if err := o.check(path); err != nil {
 			return err
 		}
