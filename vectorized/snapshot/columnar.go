@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -28,6 +29,14 @@ type loadedFile struct {
 	lookup   []int   // position of each wanted column in the file
 	optional []bool  // whether its values may be null
 	firsts   []int64 // the number of the first row of each group
+	mu       sync.Mutex
+	spans    []span // of the groups that were decoded; guarded by mu
+}
+
+// span is the first and the last offset of a row group that has rows.
+type span struct {
+	known       bool
+	first, last int64
 }
 
 // maxGroupRows bounds the records of a row group, which is decoded into memory at once.
@@ -154,6 +163,7 @@ func (t *loadedFile) open(data []byte) error {
 		return err
 	}
 	t.data, t.groups = data, p.Metadata().RowGroups
+	t.spans = make([]span, len(t.groups))
 	var rows int64
 	for i := range t.groups {
 		n := t.groups[i].NumRows
@@ -337,8 +347,34 @@ func (t *loadedFile) coordinates(group int, partition []int32, offset []int64, r
 	low := t.file.FirstOffset + first // at least one offset for each row before and behind
 	high := t.file.LastOffset - (t.file.Rows - first - int64(rows))
 	begins, ends := group == 0, group == len(t.groups)-1
-	if rows > 0 && (offset[0] < low || last > high || begins && offset[0] != low || ends && last != high) {
+	if rows == 0 {
+		return nil
+	}
+	if offset[0] < low || last > high || begins && offset[0] != low || ends && last != high {
 		return fmt.Errorf("offsets %d to %d do not fit those of the file, %d to %d", offset[0], last, t.file.FirstOffset, t.file.LastOffset)
+	}
+	return t.inOrder(group, offset[0], last)
+}
+
+// inOrder checks that the offsets of a row group lie behind those of the groups before it and before those behind it.
+// Groups are decoded in any order; of two neighbours the later one is compared.
+func (t *loadedFile) inOrder(group int, first, last int64) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spans[group] = span{true, first, last}
+	for i := group - 1; i >= 0; i-- {
+		if s := t.spans[i]; s.known && s.last >= first {
+			return fmt.Errorf("offset %d is out of order: row group %d ends with %d", first, i, s.last)
+		} else if s.known {
+			break
+		}
+	}
+	for i := group + 1; i < len(t.spans); i++ {
+		if s := t.spans[i]; s.known && s.first <= last {
+			return fmt.Errorf("offset %d is out of order: row group %d begins with %d", last, i, s.first)
+		} else if s.known {
+			break
+		}
 	}
 	return nil
 }

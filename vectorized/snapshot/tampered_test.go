@@ -13,6 +13,7 @@ import (
 	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/decode"
 	"amends.dev/amends/oracle/engine"
+	"amends.dev/amends/oracle/reference"
 )
 
 // accepted makes n accepted records of one key, with an ID of many bytes, and behind each third one a rejected one.
@@ -97,6 +98,68 @@ func TestTamperedColumns(t *testing.T) {
 				t.Errorf("the twin: %v", err)
 			case c.says != "" && (!errors.As(err, &fault) || fault.File != path || !strings.Contains(err.Error(), c.says)):
 				t.Errorf("%v, want a fault of the file that says %q", err, c.says)
+			}
+		})
+	}
+}
+
+// TestB106GroupsDoNotOverlap: offsets rise through a whole file, over the borders of row groups too, which are decoded in any
+// order. A history with gaps has room for a record that is there twice.
+func TestB106GroupsDoNotOverlap(t *testing.T) {
+	ns, records := accepted(t, 30)
+	for i := range records {
+		records[i].Offset *= 3 // groups begin at 0, 30 and 60
+	}
+	for what, c := range map[string]struct {
+		row    int
+		offset int64
+		says   string
+	}{
+		"as it was":                 {9, 27, ""},
+		"up to the next group":      {9, 29, ""},
+		"twice":                     {9, 30, "out of order"},
+		"overlapping":               {9, 31, "out of order"},
+		"twice in the last groups":  {20, 57, "out of order"},
+		"overlapping, last groups":  {20, 56, "out of order"},
+		"behind the group before":   {20, 58, ""},
+		"over a whole group, first": {9, 61, "out of order"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := export(t, limits{groupRows: 10, groupBytes: 1 << 20, fileGroups: 3}, filepath.Join(t.TempDir(), "set"), ns, records)
+			x := s.index
+			for i := range x.Files {
+				path := filepath.Join(s.dir, x.Files[i].Name)
+				l := layout{codec: &parquet.Zstd, pages: 2, page: 1 << 20, group: 10, whole: &parquet.Plain, text: &parquet.Plain}
+				data := relaidWith(t, whole(t, path), l, func(columns []columnOf) {
+					at := byName(columns, "offset")
+					at.values = slices.Clone(at.values)
+					at.values[c.row] = parquet.Int64Value(c.offset)
+				})
+				write(t, path, data)
+				x.Files[i].SHA256 = digest(data)
+			}
+			index, err := x.render()
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(s.dir, indexName), index)
+			s = open(t, s.dir)
+			raw, err := s.Raw()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, workers := range []int{1, 2, 8} {
+				_, typedErr := arrow.Engine{}.ComputeColumns(t.Context(), ns, s.Typed(), arrow.Options{Workers: workers})
+				_, rawErr := arrow.Engine{}.ComputeRaw(t.Context(), ns, raw, arrow.Options{Workers: workers})
+				_, naiveErr := reference.Engine{}.Compute(t.Context(), ns, s.History())
+				for i, err := range []error{typedErr, rawErr, naiveErr} {
+					var fault *FileError
+					if c.says == "" && err != nil {
+						t.Errorf("reader %d, %d workers: %v", i, workers, err)
+					} else if c.says != "" && (!errors.As(err, &fault) || !strings.Contains(err.Error(), c.says)) {
+						t.Errorf("reader %d, %d workers: %v, want a fault of the file that says %q", i, workers, err, c.says)
+					}
+				}
 			}
 		})
 	}
