@@ -77,6 +77,7 @@ func NewIntake(ctx context.Context, options IntakeOptions) (*IntakeServer, error
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
+	options.Log = options.Log.With("namespace", options.Applied.Name)
 	if options.DeliveryTimeout <= 0 {
 		options.DeliveryTimeout = intake.DefaultDeliveryTimeout
 	}

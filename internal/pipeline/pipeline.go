@@ -71,6 +71,7 @@ func New(ctx context.Context, options Options) (*Pipeline, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
+	options.Log = options.Log.With("namespace", options.Applied.Name)
 	if len(options.Stages) == 0 {
 		options.Stages = All()
 	}

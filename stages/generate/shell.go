@@ -110,7 +110,7 @@ func (s *Shell) Step(ctx context.Context) (progress bool, wake time.Time, err er
 	}
 	stop, err := s.options.Lease.StopRequested(ctx)
 	if err != nil {
-		return false, time.Time{}, classify(fmt.Errorf("ask whether to stop: %w", err))
+		return false, time.Time{}, classify(err)
 	}
 	if stop {
 		mark.Hit("R22 writer stopped")
@@ -137,7 +137,7 @@ func (s *Shell) Close(ctx context.Context) error {
 		return nil
 	}
 	if err := s.options.Lease.Release(ctx); err != nil {
-		return fmt.Errorf("release the writer lease: %w", err)
+		return err
 	}
 	s.held = false
 	return nil
@@ -158,13 +158,13 @@ func (s *Shell) hold(ctx context.Context) error {
 	if s.held && s.until.Sub(now) > max(s.options.LeaseTTL/2, s.options.DeliveryTimeout) {
 		return nil
 	}
-	operation, request := "acquire", s.options.Lease.Acquire
+	request := s.options.Lease.Acquire
 	if s.held {
-		operation, request = "renew", s.options.Lease.Renew
+		request = s.options.Lease.Renew
 	}
 	if err := request(ctx, s.options.LeaseTTL); err != nil {
 		s.held = s.held && !errors.Is(err, ErrLeaseLost)
-		return fmt.Errorf("%s the writer lease: %w", operation, err)
+		return err
 	}
 	s.held, s.until = true, now.Add(s.options.LeaseTTL)
 	return nil
@@ -228,7 +228,7 @@ func (s *Shell) publish(ctx context.Context, n int) error {
 		case acks[i].Err != nil:
 			kept = append(kept, r)
 			if failure == nil {
-				failure = fmt.Errorf("publish to source partition %d: %w", r.Partition, acks[i].Err)
+				failure = acks[i].Err
 			}
 		default:
 			s.published[r.Class]++

@@ -101,7 +101,7 @@ func (d *deliverer) one(ctx context.Context, partition, partitions int32) (progr
 	i := d.intake
 	pending, err := i.options.Store.Pending(ctx, deliverPrefix(i.options.Config.Namespace().Name, partition), d.held[partition]+deliverBatch)
 	if err != nil {
-		return false, time.Time{}, fmt.Errorf("read pending deliveries: %w", err)
+		return false, time.Time{}, err
 	}
 	var ready []due
 	d.held[partition] = 0
@@ -147,7 +147,7 @@ func (d *deliverer) resolve(ctx context.Context, p owner.Pending) (*due, error) 
 	if what.Source == nil {
 		image, err := i.options.Store.Image(ctx, p.OwnerID)
 		if err != nil || image == nil {
-			return nil, fmt.Errorf("read owner %s: %w", p.OwnerID, orGone(err))
+			return nil, orGone(p.OwnerID, err)
 		}
 		entry, err := entryOf(image)
 		if err != nil || entry.Source == nil {
@@ -175,9 +175,9 @@ func (d *deliverer) resolve(ctx context.Context, p owner.Pending) (*due, error) 
 }
 
 // orGone is the error of an owner that is not there although its effect is.
-func orGone(err error) error {
+func orGone(ownerID string, err error) error {
 	if err == nil {
-		return invariant.Violated("it does not exist")
+		return invariant.Violated("owner %s does not exist", ownerID)
 	}
 	return err
 }
@@ -230,7 +230,7 @@ func (d *deliverer) settle(ctx context.Context, list []due, acks []broker.Ack) (
 	}
 	if len(units) > 0 {
 		if _, err := d.intake.options.Store.Commit(ctx, units...); err != nil {
-			return nil, fmt.Errorf("record %d deliveries: %w", len(units), err)
+			return nil, fmt.Errorf("record deliveries: %w", err)
 		}
 		d.intake.counts.Delivered.Add(int64(len(units)))
 	}

@@ -279,7 +279,7 @@ func (i *Intake) gather(have func() int) {
 func (i *Intake) probe(ctx context.Context) error {
 	_, err := i.options.Store.Pending(ctx, PublishPrefix(i.options.Config.Namespace().Name), 1)
 	if err != nil {
-		return fmt.Errorf("ask the owner store: %w", err)
+		return fmt.Errorf("publications of namespace %s: %w", i.options.Config.Namespace().Name, err)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (k *keeper) step(ctx context.Context) (progress bool, wake time.Time, err e
 	}
 	if !k.asked {
 		if k.asked, err = k.options.Lease.StopRequested(ctx); err != nil {
-			return false, now.Add(standbyEvery), k.failed(fmt.Errorf("ask whether to stop: %w", err))
+			return false, now.Add(standbyEvery), k.failed(err)
 		}
 	}
 	if !k.asked {
@@ -107,7 +107,7 @@ func (k *keeper) take(ctx context.Context, now time.Time) (bool, time.Time, erro
 		return false, now.Add(standbyEvery), nil
 	case err != nil:
 		k.gate.lost("the database does not answer")
-		return false, time.Time{}, fmt.Errorf("acquire the writer lease: %w", err)
+		return false, time.Time{}, err
 	}
 	k.held, k.asked, k.standing, k.until = true, false, false, now.Add(k.options.LeaseTTL)
 	k.options.Log.Info("has the writer lease", "term", k.options.Lease.Term())
@@ -121,7 +121,7 @@ func (k *keeper) renew(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	if err := k.options.Lease.Renew(ctx, k.options.LeaseTTL); err != nil {
-		return fmt.Errorf("renew the writer lease: %w", err)
+		return err
 	}
 	k.until = now.Add(k.options.LeaseTTL)
 	k.gate.held(k.options.Lease.Term(), k.until, !k.asked)
@@ -135,7 +135,7 @@ func (k *keeper) count(ctx context.Context, now time.Time) error {
 	}
 	n, err := k.options.Store.CountPending(ctx, PublishPrefix(k.options.Config.Namespace().Name), k.options.Backlog)
 	if err != nil {
-		return fmt.Errorf("count what is not published: %w", err)
+		return fmt.Errorf("publications of namespace %s: %w", k.options.Config.Namespace().Name, err)
 	}
 	k.gate.counted(n)
 	k.counted = now
@@ -160,7 +160,7 @@ func (k *keeper) drained(ctx context.Context) (bool, error) {
 	}
 	pending, err := k.options.Store.Pending(ctx, PublishPrefix(k.options.Config.Namespace().Name), 1)
 	if err != nil {
-		return false, fmt.Errorf("look for pending publications: %w", err)
+		return false, fmt.Errorf("publications of namespace %s: %w", k.options.Config.Namespace().Name, err)
 	}
 	return len(pending) == 0, nil
 }
@@ -170,7 +170,7 @@ func (k *keeper) drained(ctx context.Context) (bool, error) {
 func (k *keeper) release(ctx context.Context) error {
 	if _, _, unsettled, _ := k.gate.state(); !unsettled {
 		if err := k.options.Lease.Release(ctx); err != nil {
-			return fmt.Errorf("release the writer lease: %w", err)
+			return err
 		}
 	}
 	k.held, k.asked = false, false
@@ -189,7 +189,7 @@ func (k *keeper) close(ctx context.Context) error {
 			return k.release(ctx)
 		}
 		if sleepErr := k.options.Clock.Sleep(ctx, keepEvery/10); sleepErr != nil {
-			return errors.Join(err, fmt.Errorf("publications are left pending: %w", sleepErr))
+			return errors.Join(err, fmt.Errorf("publications of namespace %s are left pending: %w", k.options.Config.Namespace().Name, sleepErr))
 		}
 		if err := k.renew(ctx, k.options.Clock.Now()); err != nil {
 			return k.failed(err)

@@ -100,7 +100,7 @@ func (q *queue[In, Out]) Step(ctx context.Context) (progress bool, wake time.Tim
 	if err != nil {
 		q.failing.Store(true)
 		q.refuse()
-		return false, time.Time{}, fmt.Errorf("work on %d requests: %w", len(batch), err)
+		return false, time.Time{}, fmt.Errorf("%d requests: %w", len(batch), err)
 	}
 	return true, time.Time{}, nil
 }

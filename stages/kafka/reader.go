@@ -55,12 +55,12 @@ func (o *Opener) Open(ctx context.Context, partition int32, from int64) (broker.
 		kgo.MaxDecompressBatchBytes(decompressedBytes),
 	)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open %s/%d at %d: %w", o.topic.Name, partition, from, err)
 	}
 	r := &reader{client: client, heard: heard, topic: o.topic, partition: partition, next: from}
 	if err := o.topic.check(ctx, r.client); err != nil {
 		client.Close()
-		return nil, fmt.Errorf("open %s/%d: %w", o.topic.Name, partition, err)
+		return nil, fmt.Errorf("open %s/%d at %d: %w", o.topic.Name, partition, from, err)
 	}
 	return r, nil
 }

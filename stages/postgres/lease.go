@@ -54,7 +54,7 @@ func (l *WriterLease) Acquire(ctx context.Context, ttl time.Duration) error {
 		return fmt.Errorf("source topic %s: %w%s", l.topicID, generate.ErrLeaseHeld, l.other(ctx))
 	}
 	if err != nil {
-		return fmt.Errorf("source topic %s: %w", l.topicID, err)
+		return fmt.Errorf("acquire the writer lease of source topic %s: %w", l.topicID, err)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (l *WriterLease) Renew(ctx context.Context, ttl time.Duration) error {
 		return fmt.Errorf("renew the writer lease of source topic %s: %w", l.topicID, err)
 	}
 	if tag.RowsAffected() == 0 {
-		return l.lost("renew")
+		return l.lost()
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (l *WriterLease) StopRequested(ctx context.Context) (bool, error) {
 	var requested bool
 	err := l.pool.QueryRow(ctx, leaseStopRequestedSQL, l.topicID, l.holder, l.term).Scan(&requested)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return false, l.lost("look at")
+		return false, l.lost()
 	}
 	if err != nil {
 		return false, fmt.Errorf("look at the writer lease of source topic %s: %w", l.topicID, err)
@@ -101,8 +101,8 @@ func (l *WriterLease) Release(ctx context.Context) error {
 	return nil
 }
 
-func (l *WriterLease) lost(what string) error {
-	return fmt.Errorf("%s the writer lease of source topic %s: %w", what, l.topicID, generate.ErrLeaseLost)
+func (l *WriterLease) lost() error {
+	return fmt.Errorf("source topic %s: %w", l.topicID, generate.ErrLeaseLost)
 }
 
 // WriterLeaseRow is a writer lease as everybody sees it.

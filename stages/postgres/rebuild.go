@@ -54,12 +54,12 @@ func rebuildState(ctx context.Context, q querier, partition int32) (rebuild.Stat
 func (s *RebuildStore) Load(ctx context.Context, load rebuild.Load) error {
 	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
-		return fmt.Errorf("begin a load: %w", err)
+		return fmt.Errorf("begin: %w", err)
 	}
 	defer rollback(ctx, tx)
 	state, err := rebuildState(ctx, tx, load.Partition)
 	if err != nil {
-		return fmt.Errorf("lock a partition: %w", classify(err))
+		return fmt.Errorf("lock: %w", classify(err))
 	}
 	if state.Epoch != 0 || state.NextOffset != 0 || state.Stopped {
 		return fmt.Errorf("%w: epoch %d, frontier %d", rebuild.ErrNotEmpty, state.Epoch, state.NextOffset)

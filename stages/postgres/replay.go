@@ -51,11 +51,11 @@ func (s *ReplayStore) Look(ctx context.Context, partition int32) (worker.Partiti
 func (s *ReplayStore) Read(ctx context.Context, fence replay.Fence, want replay.Want) (replay.Found, error) {
 	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: s.isolation})
 	if err != nil {
-		return replay.Found{}, fmt.Errorf("begin reading partition %d: %w", fence.Partition, err)
+		return replay.Found{}, fmt.Errorf("begin: %w", err)
 	}
 	defer rollback(ctx, tx)
 	if err := checkFence(ctx, tx, fence); err != nil {
-		return replay.Found{}, fmt.Errorf("begin reading partition %d: %w", fence.Partition, err)
+		return replay.Found{}, fmt.Errorf("begin: %w", err)
 	}
 	unit := &workerUnit{tx: tx, topicID: s.topicID, partition: fence.Partition, epoch: fence.Epoch, frontier: fence.Frontier}
 	var found replay.Found

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"amends.dev/amends/internal/mark"
+	"amends.dev/amends/stages/worker"
 )
 
 // rollbackTimeout bounds the courtesy of telling the server; closing the connection has the same effect.
@@ -22,8 +23,8 @@ func rollback(ctx context.Context, tx pgx.Tx) {
 	_ = tx.Rollback(ctx) // a failed rollback closes the connection, which rolls back
 }
 
-// errUnknownOutcome marks a commit that may or may not have happened (S8, SC18).
-var errUnknownOutcome = errors.New("commit outcome unknown")
+// errUnknownOutcome marks a commit that may or may not have happened (S8, SC18), of whichever stage.
+var errUnknownOutcome = worker.ErrUnknownOutcome
 
 // commit commits a transaction. An error that wraps errUnknownOutcome leaves open whether it did; after any other error
 // it certainly did not: COMMIT was never sent, or the server answered that it failed or turned into a rollback.

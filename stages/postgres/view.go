@@ -52,7 +52,7 @@ func (s *ViewStore) Begin(ctx context.Context, partition int32, expected int64) 
 	}
 	if unit.next != expected {
 		unit.Rollback(ctx)
-		return nil, fmt.Errorf("output partition %d is at %d, not %d: %w", partition, unit.next, expected, view.ErrMoved)
+		return nil, fmt.Errorf("it is at %d, not %d: %w", unit.next, expected, view.ErrMoved)
 	}
 	return unit, nil
 }
@@ -61,12 +61,12 @@ func (s *ViewStore) Begin(ctx context.Context, partition int32, expected int64) 
 func (s *ViewStore) begin(ctx context.Context, partition int32) (*viewUnit, error) {
 	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
-		return nil, fmt.Errorf("begin on output partition %d: %w", partition, err)
+		return nil, fmt.Errorf("begin: %w", err)
 	}
 	unit := &viewUnit{tx: tx, partition: partition}
 	if unit.next, err = s.lock(ctx, tx, partition); err != nil {
 		rollback(ctx, tx)
-		return nil, fmt.Errorf("begin on output partition %d: %w", partition, err)
+		return nil, fmt.Errorf("begin: %w", err)
 	}
 	return unit, nil
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -21,15 +20,10 @@ func (u *workerUnit) Commit(ctx context.Context, c ledger.Changes) error {
 		rollback(ctx, u.tx)
 		return fmt.Errorf("write a unit of work on partition %d: %w", u.partition, err)
 	}
-	err := commit(ctx, u.tx)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, errUnknownOutcome):
-		return fmt.Errorf("partition %d: %w: %w", u.partition, worker.ErrUnknownOutcome, err)
-	default:
+	if err := commit(ctx, u.tx); err != nil {
 		return fmt.Errorf("partition %d: %w", u.partition, err)
 	}
+	return nil
 }
 
 // Rollback implements worker.Unit.

@@ -41,7 +41,7 @@ func NewLoader(config *ledger.Config, dataset Dataset, store Store, member strin
 func (l *Loader) Before(ctx context.Context, partition int32) (state State, loaded bool, err error) {
 	state, err = l.store.State(ctx, partition)
 	if err != nil {
-		return state, false, fmt.Errorf("load partition %d: %w", partition, err)
+		return state, false, err
 	}
 	if state.Epoch == 1 && state.Member == l.member && state.NextOffset == l.dataset.Meta().Ends[partition] && !state.Stopped {
 		mark.Hit("rebuild.2 loaded before")

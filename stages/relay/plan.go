@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"fmt"
 	"time"
 
 	"amends.dev/amends/internal/invariant"
@@ -75,7 +74,7 @@ func Prefix(messages []broker.Message, acks []broker.Ack) ([]Receipt, error) {
 	receipts := make([]Receipt, 0, len(messages))
 	for i, ack := range acks {
 		if ack.Err != nil {
-			return receipts, fmt.Errorf("output partition %d: %w", messages[i].Partition, ack.Err)
+			return receipts, ack.Err
 		}
 		receipts = append(receipts, Receipt{Partition: messages[i].Partition, Offset: ack.Offset})
 	}

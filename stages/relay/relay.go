@@ -175,7 +175,7 @@ func (r *Relay) Step(ctx context.Context) (progress bool, wake time.Time, err er
 		r.lease = Lease{}
 	case errors.Is(err, ErrMoved):
 	default:
-		err = fmt.Errorf("relay source partition %d from sequence %d: %w", position.Partition, position.Sent, err)
+		err = fmt.Errorf("relay source partition %d: %w", position.Partition, err)
 		return false, r.options.Now(), r.failed(position.Partition, err)
 	}
 	return true, time.Time{}, nil
@@ -246,12 +246,12 @@ func (r *Relay) publish(ctx context.Context, position Position) error {
 			Partition: position.Partition, From: position.Sent, Receipts: receipts,
 		})
 		if err != nil {
-			return fmt.Errorf("mark %d envelopes sent: %w", len(receipts), err)
+			return fmt.Errorf("mark %d envelopes from sequence %d on as sent: %w", len(receipts), position.Sent, err)
 		}
 	}
 	if failure != nil {
 		mark.Hit("SC20 publication not acknowledged")
-		failure = fmt.Errorf("publish sequence %d: %w", position.Sent+int64(len(receipts)), failure)
+		failure = fmt.Errorf("sequence %d: %w", position.Sent+int64(len(receipts)), failure)
 		return &PartitionError{Partition: position.Partition, Err: failure}
 	}
 	return nil
@@ -283,7 +283,7 @@ func (r *Relay) read(ctx context.Context, position Position) ([]Envelope, error)
 	case err == nil:
 		return envelopes, nil
 	case !invariant.Is(err):
-		return nil, fmt.Errorf("read the outbox: %w", err)
+		return nil, fmt.Errorf("read the outbox from sequence %d: %w", position.Sent, err)
 	}
 	mark.Hit("R36 damaged outbox")
 	stop := Stop{
@@ -291,7 +291,7 @@ func (r *Relay) read(ctx context.Context, position Position) ([]Envelope, error)
 		Reason: ReasonOutboxDamaged, Detail: err.Error(),
 	}
 	if err = r.options.Outbox.RecordStop(ctx, stop); err != nil {
-		return nil, fmt.Errorf("record the stop: %w", err)
+		return nil, fmt.Errorf("record the stop at sequence %d: %w", position.Sent, err)
 	}
 	if r.options.Stopped != nil {
 		r.options.Stopped(stop)

@@ -51,7 +51,7 @@ func (r *Replay) poll(ctx context.Context) (broker.Fetch, error) {
 	if r.reader == nil {
 		reader, err := r.options.Opener.Open(ctx, partition, r.cursor)
 		if err != nil {
-			return broker.Fetch{}, fmt.Errorf("open source partition %d at %d: %w", partition, r.cursor, err)
+			return broker.Fetch{}, err
 		}
 		r.reader = reader
 	}
@@ -59,7 +59,7 @@ func (r *Replay) poll(ctx context.Context) (broker.Fetch, error) {
 	defer cancel()
 	fetch, err := r.reader.Poll(wait, r.options.MaxBatch)
 	if err != nil {
-		return broker.Fetch{}, fmt.Errorf("poll source partition %d at %d: %w", partition, r.cursor, err)
+		return broker.Fetch{}, err
 	}
 	next := r.cursor
 	for i := range fetch.Records {
@@ -85,7 +85,7 @@ func (r *Replay) judge(ctx context.Context, fetch broker.Fetch) error {
 	fence := Fence{Partition: r.options.Range.Partition, Epoch: r.held.Epoch, Frontier: r.held.NextOffset}
 	found, err := r.options.Store.Read(ctx, fence, want)
 	if err != nil {
-		return fmt.Errorf("read the state of partition %d: %w", r.options.Range.Partition, err)
+		return fmt.Errorf("look into partition %d from %d to %d: %w", r.options.Range.Partition, want.From, want.To, err)
 	}
 	r.compare(records, entries, newIndex(found))
 	if r.report.Fault != nil {

@@ -123,7 +123,7 @@ func (r *Replay) Look(ctx context.Context) (Facts, error) {
 	}
 	var err error
 	if f.State, err = o.Store.Look(ctx, o.Range.Partition); err != nil {
-		return Facts{}, fmt.Errorf("look at partition %d: %w", o.Range.Partition, err)
+		return Facts{}, err
 	}
 	if f.Found, err = o.Topics.Describe(ctx, source.Topic); err != nil {
 		return Facts{}, fmt.Errorf("describe topic %s: %w", source.Topic, err)
@@ -205,7 +205,7 @@ func (r *Replay) hold(ctx context.Context) error {
 		r.held = worker.PartitionState{}
 	}
 	if err != nil {
-		return fmt.Errorf("hold partition %d: %w", state.Partition, err)
+		return err
 	}
 	mark.Hit("R25 owner parked")
 	r.held, r.heard = held, r.options.Now()
@@ -228,11 +228,11 @@ func (r *Replay) release(ctx context.Context) error {
 func (r *Replay) giveBack(ctx context.Context) error {
 	state, err := r.options.Store.PartitionState(ctx, r.options.Range.Partition)
 	if err != nil {
-		return fmt.Errorf("give partition %d back: %w", r.options.Range.Partition, err)
+		return fmt.Errorf("give back: %w", err)
 	}
 	if in, held := Release(state); held && state.Epoch == r.held.Epoch {
 		if _, err = r.options.Store.InstallEpoch(ctx, in); err != nil && !errors.Is(err, worker.ErrFenced) {
-			return fmt.Errorf("give partition %d back: %w", r.options.Range.Partition, err)
+			return fmt.Errorf("give back: %w", err)
 		}
 	}
 	r.held = worker.PartitionState{}

@@ -42,13 +42,13 @@ func Recheck(ctx context.Context, config *Config, store Prober, opener broker.Op
 	defer unit.Rollback(ctx)
 	reader, err := opener.Open(ctx, stop.Partition, next)
 	if err != nil {
-		return fmt.Errorf("open output partition %d at %d: %w", stop.Partition, next, err)
+		return err
 	}
 	defer reader.Close()
 	fetch, err := reader.Poll(ctx, DefaultMaxRecords)
 	switch {
 	case err != nil:
-		return fmt.Errorf("poll output partition %d at %d: %w", stop.Partition, next, err)
+		return err
 	case fetch.Next == next:
 		return fmt.Errorf("output partition %d delivers nothing at %d, where it stopped", stop.Partition, next)
 	}
@@ -59,7 +59,7 @@ func Recheck(ctx context.Context, config *Config, store Prober, opener broker.Op
 	case invariant.Is(err) || fault.ClassOf(err) == fault.Stop:
 		return fmt.Errorf("output partition %d: %w: %w", stop.Partition, err, ErrCauseStands)
 	case err != nil:
-		return err
+		return fmt.Errorf("judge output partition %d from %d: %w", stop.Partition, next, err)
 	case changes.Violation != nil && changes.Violation.Offset == stop.Offset:
 		problem := changes.Violation.Problem
 		return fmt.Errorf("output partition %d, offset %d: %s: %s: %w", stop.Partition, stop.Offset, problem.Reason, problem.Detail, ErrCauseStands)

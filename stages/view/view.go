@@ -119,12 +119,12 @@ func (v *View) failed(ctx context.Context, err error) error {
 func (v *View) recordBug(ctx context.Context, cause error) error {
 	unit, err := v.options.Store.Begin(ctx, v.options.Partition, v.next)
 	if err != nil {
-		return fmt.Errorf("record the stop: %w", err)
+		return fmt.Errorf("record the stop of output partition %d at %d: %w", v.options.Partition, v.next, err)
 	}
 	defer unit.Rollback(ctx)
 	stop := &Stop{Problem: Problem{Reason: ReasonInternal, Detail: cause.Error()}, Offset: v.next}
 	if err = unit.Commit(ctx, Changes{Next: v.next, Violation: stop}); err != nil {
-		return fmt.Errorf("record the stop: %w", err)
+		return fmt.Errorf("record the stop of output partition %d at %d: %w", v.options.Partition, v.next, err)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (v *View) step(ctx context.Context) (bool, error) {
 	}
 	fetch, err := v.reader.Poll(ctx, v.options.MaxRecords)
 	if err != nil {
-		return false, fmt.Errorf("poll output partition %d at %d: %w", partition, v.next, err)
+		return false, err
 	}
 	if fetch.Next < v.next || len(fetch.Records) > 0 && fetch.Records[0].Offset < v.next {
 		return false, invariant.Violated("reader of output partition %d went backwards: from %d to %d", partition, v.next, fetch.Next)
@@ -171,11 +171,11 @@ func (v *View) step(ctx context.Context) (bool, error) {
 func (v *View) open(ctx context.Context) error {
 	next, err := v.options.Store.Position(ctx, v.options.Partition)
 	if err != nil {
-		return fmt.Errorf("read view position of output partition %d: %w", v.options.Partition, err)
+		return fmt.Errorf("read the position of output partition %d: %w", v.options.Partition, err)
 	}
 	reader, err := v.options.Opener.Open(ctx, v.options.Partition, next)
 	if err != nil {
-		return fmt.Errorf("open output partition %d at %d: %w", v.options.Partition, next, err)
+		return err
 	}
 	v.reader = reader
 	v.moved(next, 0)

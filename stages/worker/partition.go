@@ -285,7 +285,7 @@ func (w *Worker) poll(ctx context.Context, p *partition) error {
 	if p.reader == nil {
 		reader, err := w.options.Opener.Open(ctx, p.id, p.frontier)
 		if err != nil {
-			return fmt.Errorf("open source partition %d at %d: %w", p.id, p.frontier, err)
+			return err
 		}
 		p.reader = reader
 	}
@@ -293,7 +293,7 @@ func (w *Worker) poll(ctx context.Context, p *partition) error {
 	defer cancel()
 	fetch, err := p.reader.Poll(ctx, w.options.MaxBatch)
 	if err != nil {
-		return fmt.Errorf("poll source partition %d at %d: %w", p.id, p.frontier, err)
+		return err
 	}
 	if err := checkFetch(p, fetch); err != nil {
 		return err

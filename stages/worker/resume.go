@@ -90,7 +90,7 @@ func Recheck(ctx context.Context, config *ledger.Config, store Prober, opener br
 func through(ctx context.Context, opener broker.Opener, state PartitionState) ([]broker.Record, error) {
 	reader, err := opener.Open(ctx, state.Partition, state.NextOffset)
 	if err != nil {
-		return nil, fmt.Errorf("open source partition %d at %d: %w", state.Partition, state.NextOffset, err)
+		return nil, err
 	}
 	defer reader.Close()
 	var records []broker.Record
@@ -98,7 +98,7 @@ func through(ctx context.Context, opener broker.Opener, state PartitionState) ([
 		fetch, err := reader.Poll(ctx, DefaultMaxBatch-len(records))
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("poll source partition %d at %d: %w", state.Partition, next, err)
+			return nil, err
 		case fetch.Next == next:
 			return nil, fmt.Errorf("source partition %d delivers nothing at %d; it stopped at offset %d", state.Partition, next, state.Stop.Offset)
 		}

@@ -97,7 +97,7 @@ func TestR36IntakeInADatabaseOutage(t *testing.T) {
 	w.must("submit", "-n", "shop", "--url", url, "--records", w.file("after.jsonl", transactions(5)), "--durability", "published")
 	after := intake.stderr.String()[said:]
 	for _, stage := range []string{"intake", "intake-publish"} {
-		if n := len(regexp.MustCompile(`(?m)msg="step succeeded again" stage=`+stage+` `).FindAllString(after, -1)); n != 1 {
+		if n := len(regexp.MustCompile(`(?m)msg="step succeeded again" namespace=shop stage=`+stage+` `).FindAllString(after, -1)); n != 1 {
 			t.Errorf("%s says %d times that it works again:\n%s", stage, n, after)
 		}
 	}

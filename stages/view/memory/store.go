@@ -66,7 +66,7 @@ func (s *Store) Begin(ctx context.Context, partition int32, expected int64) (vie
 	defer s.mu.Unlock()
 	err := s.stopped(partition)
 	if next := s.parts[partition].Next; err == nil && next != expected {
-		err = fmt.Errorf("partition %d at %d, expected %d: %w", partition, next, expected, view.ErrMoved)
+		err = fmt.Errorf("it is at %d, not %d: %w", next, expected, view.ErrMoved)
 	}
 	if err != nil {
 		s.unlock(partition)
