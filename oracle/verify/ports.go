@@ -173,6 +173,9 @@ type Snapshot struct {
 	// History reads the raw records of a part of it, as Topics.History does, and of its files those that hold one. Its errors
 	// name the damaged file.
 	History func(r boundary.Range) engine.History
+	// Records, where not nil, has an engine compute from all its raw records, which it reads by itself, in any order and within
+	// its memory; it counts them by partition. It returns nil without an error where the engine takes a History only.
+	Records func(ctx context.Context, judge engine.Engine, ns *manifests.Namespace) (*projection.Projection, []int64, error)
 	// Typed, where not nil, are its typed columns, by which an engine that takes them judges.
 	Typed Typed
 }

@@ -7,6 +7,7 @@ import (
 
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/engine"
+	"amends.dev/amends/oracle/projection"
 	"amends.dev/amends/oracle/report"
 )
 
@@ -57,16 +58,30 @@ func (v *run) computeColumns(ctx context.Context, found *findings) (bool, error)
 	if v.deps.Snapshot != nil {
 		v.report.JudgedFrom += report.TypedColumns
 	}
-	found.projection = projection
-	for p := range found.visible {
-		found.visible[p] = rows[p]
-		found.records += rows[p]
-	}
+	found.take(projection, rows)
 	return true, nil
 }
 
-// computeRecords has the engine compute from records.
+// take keeps a result that comes with the numbers of its records.
+func (f *findings) take(projection *projection.Projection, rows []int64) {
+	f.projection = projection
+	for p := range f.visible {
+		f.visible[p] = rows[p]
+		f.records += rows[p]
+	}
+}
+
+// computeRecords has the engine compute from records: those of a snapshot as it likes to read them, where it can.
 func (v *run) computeRecords(ctx context.Context, whole boundary.Range, found *findings) error {
+	if v.snapshot != nil && v.snapshot.Records != nil {
+		projection, rows, err := v.snapshot.Records(ctx, v.judge, v.applied.Namespace)
+		if err == nil && projection != nil {
+			found.take(projection, rows)
+		}
+		if err != nil || projection != nil {
+			return err
+		}
+	}
 	progress := v.scanning(whole)
 	projection, err := v.judge.Compute(ctx, v.applied.Namespace, progress.of(v.history(whole)))
 	if progress.broken != nil { // whatever the engine makes of it

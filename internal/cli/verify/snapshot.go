@@ -7,8 +7,11 @@ import (
 	"iter"
 
 	"amends.dev/amends/internal/exit"
+	"amends.dev/amends/manifests"
+	"amends.dev/amends/oracle/arrow"
 	"amends.dev/amends/oracle/boundary"
 	"amends.dev/amends/oracle/engine"
+	"amends.dev/amends/oracle/projection"
 	"amends.dev/amends/oracle/verify"
 	"amends.dev/amends/vectorized"
 	"amends.dev/amends/vectorized/snapshot"
@@ -44,7 +47,23 @@ func asSnapshot(name string, s *snapshot.Snapshot, raw vectorized.RawSource, mem
 	return &verify.Snapshot{
 		Name: name, TopicID: meta.TopicID, Starts: meta.Starts, Ends: meta.Ends,
 		History: func(r boundary.Range) engine.History { return part(s, raw, r) },
+		Records: records(raw, len(meta.Ends), memory),
 		Typed:   typed{s, memory},
+	}
+}
+
+// records has the columnar engine decode all raw records, on all processors.
+func records(raw vectorized.RawSource, partitions int, memory int64) func(context.Context, engine.Engine, *manifests.Namespace) (*projection.Projection, []int64, error) {
+	return func(ctx context.Context, judge engine.Engine, ns *manifests.Namespace) (*projection.Projection, []int64, error) {
+		columnar, ok := judge.(arrow.Engine)
+		if !ok {
+			return nil, nil, nil
+		}
+		result, err := columnar.ComputeRaw(ctx, ns, raw, arrow.Options{Memory: memory})
+		if err != nil {
+			return nil, nil, err
+		}
+		return result.Projection(), rowsOf(raw.Parts(), partitions), nil
 	}
 }
 
@@ -65,7 +84,7 @@ func part(s *snapshot.Snapshot, raw vectorized.RawSource, r boundary.Range) engi
 					yield(engine.Record{}, err)
 					return
 				}
-				if !records(ctx, loaded, decoder, f.Partition, r, yield) {
+				if !within(ctx, loaded, decoder, f.Partition, r, yield) {
 					return
 				}
 			}
@@ -73,8 +92,8 @@ func part(s *snapshot.Snapshot, raw vectorized.RawSource, r boundary.Range) engi
 	}
 }
 
-// records yields the records of one file that are in a range, and reports whether more are wanted.
-func records(ctx context.Context, loaded vectorized.Loaded, decoder vectorized.RawDecoder, partition int32, r boundary.Range, yield func(engine.Record, error) bool) bool {
+// within yields the records of one file that are in a range, and reports whether more are wanted.
+func within(ctx context.Context, loaded vectorized.Loaded, decoder vectorized.RawDecoder, partition int32, r boundary.Range, yield func(engine.Record, error) bool) bool {
 	for group := range loaded.Groups() {
 		columns, err := decoder.Columns(loaded, group)
 		if err == nil {

@@ -56,7 +56,8 @@ func TestAllWaysOfReadingFindTheSame(t *testing.T) {
 	}
 	ways := [][]string{
 		{"--memory", "1"}, {"--engine", "reference"}, {"--engine", "reference", "--memory", "1"}, {"--from", dir},
-		{"--from", dir, "--memory", "1"}, {"--from", dir, "--from-raw"}, {"--from", dir, "--engine", "reference"},
+		{"--from", dir, "--memory", "1"}, {"--from", dir, "--from-raw"}, {"--from", dir, "--from-raw", "--memory", "1"},
+		{"--from", dir, "--engine", "reference"},
 	}
 	same := func(code exit.Code) *report.Report {
 		t.Helper()

@@ -34,11 +34,16 @@ func (t typed) Compute(ctx context.Context, judge engine.Engine, ns *manifests.N
 	if err != nil {
 		return nil, nil, err
 	}
-	rows := make([]int64, len(meta.Ends))
-	for _, part := range t.snapshot.Typed().Parts() {
+	return result.Projection(), rowsOf(t.snapshot.Typed().Parts(), len(meta.Ends)), nil
+}
+
+// rowsOf counts records by partition.
+func rowsOf(parts []vectorized.Part, partitions int) []int64 {
+	rows := make([]int64, partitions)
+	for _, part := range parts {
 		rows[part.Partition] += part.Rows
 	}
-	return result.Projection(), rows, nil
+	return rows
 }
 
 // Transactions implements verify.Typed.
