@@ -121,6 +121,9 @@ type readAgain struct {
 	Partitions  int   `json:"partitions"`
 	Times       int   `json:"times"` // that the files of the one with most were read
 	MemoryBytes int64 `json:"memoryBytes"`
+	// HeldBytes is what the rows of one partition took at a time, at least: more than the memory where it cannot be divided
+	// further.
+	HeldBytes int64 `json:"heldBytes"`
 }
 
 // measure generates and recomputes.
@@ -172,7 +175,7 @@ func (f *figures) recompute(ctx context.Context, o *verifyOptions, h *history, l
 		return err
 	}
 	partitions, times := reading.Again()
-	f.Checksum, f.ReadAgain = r.Checksum(), &readAgain{partitions, times, o.columnar.Memory}
+	f.Checksum, f.ReadAgain = r.Checksum(), &readAgain{partitions, times, o.columnar.Memory, reading.Held()}
 	return nil
 }
 
@@ -202,10 +205,14 @@ func (f *figures) print(w io.Writer) error {
 	if r := f.ReadAgain; r != nil {
 		text += fmt.Sprintf("memory for records: %s, ", size(r.MemoryBytes))
 		if r.Partitions == 0 {
-			text += "each partition was read once\n"
+			text += "each partition was read once"
 		} else {
-			text += fmt.Sprintf("%d partitions did not fit and were read up to %d times, no temporary files\n", r.Partitions, r.Times)
+			text += fmt.Sprintf("%d partitions did not fit and were read up to %d times, no temporary files", r.Partitions, r.Times)
 		}
+		if r.HeldBytes > r.MemoryBytes {
+			text += fmt.Sprintf("; one cannot be divided further and took %s or more", size(r.HeldBytes))
+		}
+		text += "\n"
 	}
 	sum, err := json.Marshal(f.Checksum)
 	if err != nil {

@@ -76,7 +76,13 @@ func TestReadAgain(t *testing.T) {
 		t.Errorf("%d partitions, %d times, total %d", partitions, most, l.total)
 	}
 	s, r = Typed(l, parts{}, 20*vectorized.RowBytes-1)
+	if held := r.Held(); held != 20*vectorized.RowBytes {
+		t.Errorf("%d bytes held of partitions that were not divided", held)
+	}
 	load(s, 0, 1, 0, 1, 0, 1, 2)
+	if held := r.Held(); held != 20*vectorized.RowBytes/3 {
+		t.Errorf("%d bytes held of a partition in three pieces", held)
+	}
 	if partitions, most := r.Again(); partitions != 1 || most != 3 || l.total != 0 {
 		t.Errorf("%d partitions, %d times, total %d", partitions, most, l.total)
 	}

@@ -36,6 +36,21 @@ func newReading(l *Line, parts []vectorized.Part, memory int64) *Reading {
 // load notes that a part is read.
 func (r *Reading) load(i int) { r.loads[i].Add(1) }
 
+// Held tells how many bytes the rows of a partition took at a time, at least: more than the memory where a partition cannot be
+// divided as often as that asks for.
+func (r *Reading) Held() int64 {
+	rows, loads := map[int32]int64{}, map[int32]int64{}
+	for i, p := range r.parts {
+		rows[p.Partition] += p.Rows
+		loads[p.Partition] = max(loads[p.Partition], int64(r.loads[i].Load()))
+	}
+	var most int64
+	for p, n := range rows {
+		most = max(most, n*vectorized.RowBytes/max(loads[p], 1))
+	}
+	return most
+}
+
 // Again tells how many partitions were read more than once, and how often that with the most was: a partition whose rows
 // do not fit into memory is read again for the rest of its keys.
 func (r *Reading) Again() (partitions, most int) {
