@@ -85,10 +85,30 @@ func parseIndex(data []byte) (*Index, error) {
 	if signed := sign(data); !bytes.Equal(signed, data) {
 		return nil, errors.New("the file was changed: its own sha256 is not that of its text")
 	}
+	if err := x.complete(data); err != nil {
+		return nil, err
+	}
 	if err := x.Meta.check(); err != nil {
 		return nil, err
 	}
 	return &x, x.checkFiles()
+}
+
+// complete checks that a text says what was read from it, and so that no member is missing, null or spelt otherwise than it is
+// written.
+func (x *Index) complete(text []byte) error {
+	again, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	read, said := jsontext.Value(again), jsontext.Value(bytes.Clone(text))
+	if err := errors.Join(read.Canonicalize(), said.Canonicalize()); err != nil {
+		return err
+	}
+	if !bytes.Equal(read, said) {
+		return errors.New("a member is missing or null")
+	}
+	return nil
 }
 
 // render is the text of a snapshot.json.

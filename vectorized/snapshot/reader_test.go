@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -214,6 +215,10 @@ func TestIndexIsStrict(t *testing.T) {
 		"missing pair half": text[:first] + text[second:],
 		"missing pair":      text[:first] + text[second+strings.Index(text[second:], `},`)+2:],
 		"range":             strings.Replace(text, `"lastOffset": 57`, `"lastOffset": 58`, 1),
+		"files are null":    text[:strings.Index(text, `"files"`)] + `"files": null, ` + text[strings.LastIndex(text, `"sha256"`):],
+		"an offset is null": strings.Replace(text, "    0,\n", "    null,\n", 1),
+		"no topic ID":       regexp.MustCompile(`"topicId": ".*",`).ReplaceAllString(text, ""),
+		"no namespace":      regexp.MustCompile(`"namespace": ".*",`).ReplaceAllString(text, ""),
 		"digest":            strings.Replace(text, `"sha256": "`, `"sha256": "x`, 1),
 		"end":               strings.Replace(text, "    58\n", "    57\n", 1),
 	} {
