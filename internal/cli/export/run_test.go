@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -117,8 +118,17 @@ func (s *shop) equalsTopic(r *Result) {
 	}
 	topic := s.topics.History(boundary.Range{Topic: s.topic, TopicID: r.TopicID, From: r.Starts, To: r.H})
 	want, got := records(s.t, topic), records(s.t, set.History())
-	if diff := cmp.Diff(want, got); diff != "" {
-		s.t.Fatalf("topic and folder differ:\n%s", diff)
+	for _, kind := range []string{snapshot.KindTyped, snapshot.KindRaw} {
+		times := s.brokerTimes(set.FilesOf(kind))
+		if len(times) != len(got) {
+			s.t.Fatalf("%d times of %d records", len(times), len(got))
+		}
+		for i := range got { // a History leaves them out
+			got[i].BrokerTime = times[i]
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			s.t.Fatalf("topic and folder differ, times of %s files:\n%s", kind, diff)
+		}
 	}
 	if r.Records != int64(len(want)) {
 		s.t.Errorf("%d records reported, %d in the topic", r.Records, len(want))
@@ -134,6 +144,24 @@ func (s *shop) equalsTopic(r *Result) {
 	if diff := cmp.Diff(expected, typed.Projection()); diff != "" {
 		s.t.Errorf("projection of the typed rows:\n%s", diff)
 	}
+}
+
+// brokerTimes reads the column broker_time of files, which are sorted by partition and offset.
+func (s *shop) brokerTimes(files []snapshot.File) []int64 {
+	s.t.Helper()
+	var times []int64
+	for _, f := range files {
+		rows, err := parquet.ReadFile[struct {
+			BrokerTime int64 `parquet:"broker_time"`
+		}](filepath.Join(s.dir, f.Name))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, row := range rows {
+			times = append(times, row.BrokerTime)
+		}
+	}
+	return times
 }
 
 // records reads a history, sorted by partition and offset.
