@@ -5,6 +5,7 @@ package submission
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // Client sends to one namespace of one intake. It is safe for concurrent use.
@@ -67,35 +69,50 @@ func (a *Answer) Performed() bool {
 // ErrGaveUp is wrapped where the attempts are used up and nobody knows what became of the request.
 var ErrGaveUp = errors.New("gave up")
 
-// firstPause and lastPause bound the pause between two attempts.
+// ErrUnsendable is wrapped where a request cannot be written as it is. Nothing was sent.
+var ErrUnsendable = errors.New("the request cannot be written")
+
+// firstPause and lastPause bound the pause between two attempts, retryAfterMax what a server can make of it.
 const (
-	firstPause = 50 * time.Millisecond
-	lastPause  = 2 * time.Second
+	firstPause    = 50 * time.Millisecond
+	lastPause     = 2 * time.Second
+	retryAfterMax = time.Minute
 )
 
 // Send submits a request until its fate is known. A 409 whose entry holds the same transaction is this request itself,
-// sent before. The error is that of ctx, or wraps ErrGaveUp.
+// sent before; one whose entry cannot be read leaves open whose it is, and is asked again. The error is that of ctx, or
+// wraps ErrGaveUp or ErrUnsendable.
 func (c *Client) Send(ctx context.Context, r Request) (Answer, error) {
+	body, err := encode(r)
+	if err != nil {
+		return Answer{}, err
+	}
 	lost, retried := 0, 0
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
-		a, wait, err := c.once(ctx, r)
-		a.Lost, a.Retried = lost, retried
+		a, wait, err := c.once(ctx, r, body)
 		switch {
-		case err == nil && a.Status == http.StatusConflict:
-			return c.again(ctx, r, a)
-		case err == nil && a.Status != http.StatusTooManyRequests && a.Status != http.StatusServiceUnavailable:
+		case err != nil || a.Status == http.StatusConflict:
+			if err != nil {
+				lost++
+			}
+			found, unread := c.find(ctx, r)
+			if unread == nil && found != nil {
+				a = *found
+			}
+			if unread == nil && (found != nil || err == nil) {
+				a.Lost, a.Retried = lost, retried
+				return a, nil
+			}
+			err = cmp.Or(err, unread)
+		case a.Status != http.StatusTooManyRequests && a.Status != http.StatusServiceUnavailable:
+			a.Lost, a.Retried = lost, retried
 			return a, nil
-		case err == nil:
+		default:
 			retried++
 			pause = max(pause, wait)
-		default:
-			lost++
-			if found, ok := c.find(ctx, r); ok {
-				found.Lost, found.Retried = lost, retried
-				return found, nil
-			}
 		}
+		a.Lost, a.Retried = lost, retried
 		if attempt == c.Attempts {
 			return a, fmt.Errorf("request %s: %w after %d attempts: %w", r.ID, ErrGaveUp, attempt, orStatus(err, a.Status))
 		}
@@ -111,15 +128,6 @@ func orStatus(err error, status int) error {
 		return fmt.Errorf("status %d", status)
 	}
 	return err
-}
-
-// again tells this request, sent before, from another one of its ID.
-func (c *Client) again(ctx context.Context, r Request, conflict Answer) (Answer, error) {
-	if found, ok := c.find(ctx, r); ok {
-		found.Lost, found.Retried = conflict.Lost, conflict.Retried
-		return found, nil
-	}
-	return conflict, nil
 }
 
 // Handle is where a request is found again (R32).
@@ -156,18 +164,21 @@ func (c *Client) Find(ctx context.Context, requestID string) (*Entry, error) {
 	if err := json.Unmarshal(text, entry); err != nil {
 		return nil, fmt.Errorf("read request %s: %w", requestID, err)
 	}
+	if entry.Level == "" || len(entry.Transaction) == 0 {
+		return nil, fmt.Errorf("read request %s: the entry has no level, or no transaction", requestID)
+	}
 	return entry, nil
 }
 
-// find looks for a request with the same transaction at its handle.
-func (c *Client) find(ctx context.Context, r Request) (Answer, bool) {
+// find looks for a request with the same transaction at its handle, nil where there is none.
+func (c *Client) find(ctx context.Context, r Request) (*Answer, error) {
 	entry, err := c.Find(ctx, r.ID)
 	if err != nil || entry == nil || !same(entry.Transaction, r.Transaction) {
-		return Answer{}, false
+		return nil, err
 	}
-	return Answer{
+	return &Answer{
 		Status: http.StatusOK, Requested: r.Level, Applied: entry.Level, Handle: c.Handle(r.ID), Found: true,
-	}, true
+	}, nil
 }
 
 // same reports whether two JSON values have the same bytes but for white space.
@@ -176,8 +187,11 @@ func same(a, b json.RawMessage) bool {
 	return json.Compact(&left, a) == nil && json.Compact(&right, b) == nil && bytes.Equal(left.Bytes(), right.Bytes())
 }
 
-// once submits once.
-func (c *Client) once(ctx context.Context, r Request) (Answer, time.Duration, error) {
+// encode is the body of a submission. An ID that is not text would arrive as another one.
+func encode(r Request) ([]byte, error) {
+	if !utf8.ValidString(r.ID) {
+		return nil, fmt.Errorf("request %q: %w: its ID is not UTF-8", r.ID, ErrUnsendable)
+	}
 	body := map[string]any{"request_id": r.ID, "transaction": r.Transaction}
 	if r.Level != "" {
 		body["durability_request"] = map[string]any{"level": r.Level, "must_have": r.MustHave}
@@ -189,13 +203,19 @@ func (c *Client) once(ctx context.Context, r Request) (Answer, time.Duration, er
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(body); err != nil {
-		return Answer{}, 0, fmt.Errorf("encode request %s: %w", r.ID, err)
+		return nil, fmt.Errorf("request %s: %w: %w", r.ID, ErrUnsendable, err)
 	}
-	status, answered, header, err := c.exchange(ctx, http.MethodPost, "/v1/namespaces/"+url.PathEscape(c.Namespace)+"/transactions", text.Bytes())
+	return text.Bytes(), nil
+}
+
+// once submits once. An error leaves open what became of the request.
+func (c *Client) once(ctx context.Context, r Request, body []byte) (Answer, time.Duration, error) {
+	status, answered, header, err := c.exchange(ctx, http.MethodPost, "/v1/namespaces/"+url.PathEscape(c.Namespace)+"/transactions", body)
 	if err != nil {
 		return Answer{}, 0, err
 	}
 	var read struct {
+		RequestID  string `json:"request_id"`
 		Error      string `json:"error"`
 		Detail     string `json:"detail"`
 		Durability Answer `json:"durability"`
@@ -205,11 +225,35 @@ func (c *Client) once(ctx context.Context, r Request) (Answer, time.Duration, er
 	}
 	a := read.Durability
 	a.Status, a.Error, a.Detail = status, read.Error, read.Detail
-	seconds, err := strconv.Atoi(header.Get("Retry-After"))
-	if err != nil {
-		seconds = 0
+	if problem := a.problem(r, read.RequestID); problem != "" {
+		return Answer{}, 0, fmt.Errorf("the answer to request %s, status %d: %s", r.ID, status, problem)
 	}
-	return a, time.Duration(seconds) * time.Second, nil
+	return a, retryAfter(header.Get("Retry-After")), nil
+}
+
+// problem says why an answer says nothing of a request, empty where it does. Whoever else answers in the intake's place, a
+// proxy or the target of a redirection, knows nothing of it.
+func (a *Answer) problem(r Request, requestID string) string {
+	switch known := a.Performed() || a.Status == http.StatusServiceUnavailable || a.Status >= 400 && a.Status < 500; {
+	case !known:
+		return "no status of an intake"
+	case !a.Performed():
+		return ""
+	case requestID != "" && requestID != r.ID: // not every server of the contract names it
+		return fmt.Sprintf("it names request %q", requestID)
+	case a.Requested != r.Level:
+		return fmt.Sprintf("it is about level %q, asked for was %q", a.Requested, r.Level)
+	}
+	return ""
+}
+
+// retryAfter reads the header of that name, in whole seconds; 0 where it says nothing that is understood.
+func retryAfter(text string) time.Duration {
+	seconds, err := strconv.ParseUint(text, 10, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return retryAfterMax
+	}
+	return time.Duration(min(seconds, uint64(retryAfterMax/time.Second))) * time.Second
 }
 
 // exchange makes one request.
