@@ -118,6 +118,7 @@ func (s *server) showMetrics(w http.ResponseWriter, _ *http.Request) {
 	one("amends_intake_statuses_total", "counter", "Statuses sent to the status topic.", done.Statuses.Load())
 	head("amends_intake_waiting", "gauge", "Requests that wait for the next group.")
 	fmt.Fprintf(&b, "amends_intake_waiting{for=\"commit\"} %d\namends_intake_waiting{for=\"publication\"} %d\n", kept, direct)
+	one("amends_intake_held_answers", "gauge", "Answers held back by wait.", int64(s.waits.now()))
 	one("amends_intake_unpublished", "gauge", "Kept requests that are not published yet, at most the bound of --max-unpublished.",
 		int64(s.options.Intake.Unpublished()))
 	one("amends_intake_backlog_full", "gauge", "1 while submissions that ask to be kept get 503 because of amends_intake_unpublished.",

@@ -66,6 +66,9 @@ func TestOpenAPI(t *testing.T) {
 	s.world.Store.Down(true)
 	s.do("GET", handleOf("b"), "", anna...) // 503
 	s.world.Store.Down(false)
+	for range 4 {
+		s.do("GET", handleOf("b"), "", anna...) // 429 at last
+	}
 	s.world.Lease.Ask()
 	intaketest.Eventually(t, "refusals", func() bool { return s.do("GET", "/readyz", "").status == 503 })
 	s.post(submission("d", ""), ben...) // 503

@@ -36,8 +36,11 @@ type Options struct {
 	Now func() time.Time
 	// MaxBody bounds a body, in bytes; at most MaxBodyLimit.
 	MaxBody int64
-	// Rate bounds the submissions of one author in a second, with bursts of as many; 0 is unlimited.
+	// Rate bounds the submissions of one author in a second, with bursts of as many, and as many reads of handles besides; 0
+	// is unlimited.
 	Rate int
+	// MaxWaits bounds the answers that are held back at one time; one author has half of them at most.
+	MaxWaits int
 	// Status returns what the intake's tasks show, for the metrics; nil leaves them out.
 	Status func() []run.Status
 	Log    *slog.Logger
@@ -47,6 +50,8 @@ type Options struct {
 type server struct {
 	options Options
 	rates   *rates
+	reads   *rates
+	waits   *waits
 	metrics *metrics
 }
 
@@ -58,7 +63,10 @@ func New(options Options) http.Handler {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &server{options: options, rates: newRates(options.Rate, options.Now), metrics: newMetrics()}
+	s := &server{
+		options: options, rates: newRates(options.Rate, options.Now), reads: newRates(options.Rate, options.Now),
+		waits: newWaits(options.MaxWaits), metrics: newMetrics(),
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/namespaces/{namespace}/transactions", s.submit)
 	mux.HandleFunc("GET /v1/namespaces/{namespace}/requests/{request_id}", s.entry)
@@ -166,6 +174,12 @@ func (s *server) submit(w http.ResponseWriter, r *http.Request) {
 		s.unknownNamespace(w, body)
 		return
 	}
+	if body.Wait > 0 && s.waits.enter(author) != 0 {
+		body.Wait = 0 // a wait only delays the answer; it refuses nothing (R33)
+	}
+	if body.Wait > 0 {
+		defer s.waits.leave(author)
+	}
 	s.reply(w, body.RequestID, s.options.Intake.Submit(r.Context(), author, body))
 	s.metrics.took(s.options.Now().Sub(start))
 }
@@ -239,6 +253,12 @@ func (s *server) entry(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if !s.mayRead(w, author, wait) {
+		return
+	}
+	if wait > 0 {
+		defer s.waits.leave(author)
+	}
 	requestID := r.PathValue("request_id")
 	if r.PathValue("namespace") != s.options.Namespace || !intake.ValidRequestID(requestID) {
 		s.write(w, http.StatusNotFound, problem{Error: "unknown_request"})
@@ -255,6 +275,29 @@ func (s *server) entry(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.write(w, http.StatusOK, entry)
 	}
+}
+
+// mayRead takes a read of a handle, and a place where it is to be held back, which the caller gives back. It answers where
+// there is none.
+func (s *server) mayRead(w http.ResponseWriter, author string, wait time.Duration) bool {
+	refuse := func(status int, word, detail string) bool {
+		w.Header().Set("Retry-After", "1")
+		s.write(w, status, problem{Error: word, Detail: detail})
+		return false
+	}
+	if !s.reads.allow(author) {
+		return refuse(http.StatusTooManyRequests, intake.ErrorTooMany, "this author reads more than "+strconv.Itoa(s.options.Rate)+" handles in a second")
+	}
+	if wait <= 0 {
+		return true
+	}
+	switch s.waits.enter(author) {
+	case 0:
+		return true
+	case http.StatusTooManyRequests:
+		return refuse(http.StatusTooManyRequests, intake.ErrorTooMany, "this author waits for "+strconv.Itoa(s.waits.ofAuthor())+" answers already; read without wait")
+	}
+	return refuse(http.StatusServiceUnavailable, intake.ErrorUnavailable, strconv.Itoa(s.waits.most)+" answers are waited for already; read without wait")
 }
 
 // offer is one advertised level.
