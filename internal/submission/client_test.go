@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +70,13 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(one.status)
 	_, _ = io.WriteString(w, one.body)
+}
+
+// seen returns the exchanges so far, and the bodies sent.
+func (s *script) seen() (sent, looked int, bodies []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent, s.looked, slices.Clone(s.bodies)
 }
 
 // silence is the status of a server that does not answer at all.
@@ -162,12 +170,13 @@ func TestSend(t *testing.T) {
 			case c.want != 0 && (err != nil || a.Status != c.want || a.Found != c.found):
 				t.Errorf("%+v, %v, want %d, found %t", a, err, c.want, c.found)
 			}
-			if s.sent != c.sent || s.looked != c.looked || a.Lost != c.lost || a.Retried != c.retried {
-				t.Errorf("sent %d, looked %d, lost %d, retried %d; want %d, %d, %d, %d", s.sent, s.looked, a.Lost, a.Retried, c.sent, c.looked, c.lost, c.retried)
+			sent, looked, bodies := s.seen()
+			if sent != c.sent || looked != c.looked || a.Lost != c.lost || a.Retried != c.retried {
+				t.Errorf("sent %d, looked %d, lost %d, retried %d; want %d, %d, %d, %d", sent, looked, a.Lost, a.Retried, c.sent, c.looked, c.lost, c.retried)
 			}
-			for _, body := range s.bodies {
-				if body != s.bodies[0] {
-					t.Errorf("sent again with another body: %s, first %s", body, s.bodies[0])
+			for _, body := range bodies {
+				if body != bodies[0] {
+					t.Errorf("sent again with another body: %s, first %s", body, bodies[0])
 				}
 			}
 		})
@@ -239,8 +248,8 @@ func TestUnsendable(t *testing.T) {
 		cl := client(t, s, &pauses)
 		cl.Attempts = 0
 		_, err := cl.Send(t.Context(), Request{ID: c.id, Transaction: json.RawMessage(c.transaction)})
-		if errors.Is(err, ErrUnsendable) != (c.sent == 0) || s.sent != c.sent {
-			t.Errorf("%s: sent %d times, %v", name, s.sent, err)
+		if sent, _, _ := s.seen(); errors.Is(err, ErrUnsendable) != (c.sent == 0) || sent != c.sent {
+			t.Errorf("%s: sent %d times, %v", name, sent, err)
 		}
 	}
 }
@@ -278,7 +287,8 @@ func TestSilence(t *testing.T) {
 	var pauses []time.Duration
 	cl := client(t, s, &pauses)
 	cl.Timeout = 100 * time.Millisecond
-	if a, err := cl.Send(t.Context(), request()); err != nil || a.Status != 200 || a.Lost != 1 || s.looked != 1 {
+	a, err := cl.Send(t.Context(), request())
+	if _, looked, _ := s.seen(); err != nil || a.Status != 200 || a.Lost != 1 || looked != 1 {
 		t.Errorf("a server that is silent once: %+v, %v", a, err)
 	}
 
@@ -296,7 +306,8 @@ func TestSilence(t *testing.T) {
 	cl.Attempts = 0
 	ctx, cancel = context.WithCancel(t.Context())
 	cl.Sleep = func(ctx context.Context, _ time.Duration) error { cancel(); return ctx.Err() }
-	if a, err := cl.Send(ctx, request()); !errors.Is(err, context.Canceled) || a.Retried != 1 || s.sent != 1 {
+	a, err = cl.Send(ctx, request())
+	if sent, _, _ := s.seen(); !errors.Is(err, context.Canceled) || a.Retried != 1 || sent != 1 {
 		t.Errorf("a context that ends in a pause: %+v, %v", a, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"amends.dev/amends/stages/fault"
 	"amends.dev/amends/stages/intake"
 	"amends.dev/amends/stages/intake/intaketest"
+	"amends.dev/amends/stages/owner"
 	"amends.dev/amends/stages/run"
 )
 
@@ -203,5 +204,39 @@ func TestR36OtherPartitionProvesNothing(t *testing.T) {
 	round()
 	if failed, untried, succeeded := round(); failed != 0 || untried != 0 || succeeded != 2 {
 		t.Errorf("it can be read: %d failed, %d say nothing, %d succeeded", failed, untried, succeeded)
+	}
+}
+
+// bursting is an owner store that panics where an owner is looked up.
+type bursting struct{ *intaketest.Store }
+
+// Image implements owner.Store.
+func (bursting) Image(context.Context, string) (*owner.Image, error) { panic("a bug") }
+
+// TestR22PanicLeavesTheGate: a request whose performance panics does not stay inside: the lease can be asked back. The twin
+// that does not panic leaves, too.
+func TestR22PanicLeavesTheGate(t *testing.T) {
+	for name, bursts := range map[string]bool{"the twin": false, "a panic": true} {
+		w := intaketest.New()
+		options := w.Options()
+		if bursts {
+			options.Store = bursting{w.Store}
+		}
+		i := w.Start(t, options)
+		// A request with a fault is looked up, because one that is kept already comes first (R35).
+		bad := intake.Body{RequestID: "bad", Transaction: []byte(`{}`), Marker: &durability.Marker{Level: durability.Stored}, Validate: true}
+		func() {
+			defer func() {
+				if (recover() != nil) != bursts {
+					t.Errorf("%s: panicked %t", name, !bursts)
+				}
+			}()
+			if r := i.Submit(t.Context(), "local", bad); r.Status != 422 {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}()
+		before := w.Lease.Releases()
+		w.Lease.Ask()
+		intaketest.Eventually(t, name+": the lease given back", func() bool { return w.Lease.Releases() > before })
 	}
 }

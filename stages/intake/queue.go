@@ -13,6 +13,9 @@ import (
 // errUntouched is the outcome of an item that was certainly not begun.
 var errUntouched = errors.New("not begun")
 
+// errPanicked is the outcome of items whose work panicked.
+var errPanicked = invariant.Violated("it panicked")
+
 // queue batches the work of concurrent requests: whatever waits when a batch ends becomes the next batch, so that the
 // group grows with the load and nobody waits for company. It is bounded; a full queue refuses (R29).
 type queue[In, Out any] struct {
@@ -58,6 +61,9 @@ func (q *queue[In, Out]) put(in In) (Out, error) {
 	default:
 		return none, errUntouched
 	}
+	if q.failing.Load() { // since it was looked at above: the step that refused what waited may be the last for long
+		q.refuse()
+	}
 	got := <-it.done
 	return got.out, got.err
 }
@@ -82,27 +88,38 @@ func (q *queue[In, Out]) Step(ctx context.Context) (progress bool, wake time.Tim
 	if len(batch) == 0 {
 		return false, time.Time{}, nil
 	}
+	if err := q.work(context.WithoutCancel(ctx), batch); err != nil {
+		return false, time.Time{}, fmt.Errorf("%d requests: %w", len(batch), err)
+	}
+	return true, time.Time{}, nil
+}
+
+// work works on a batch and answers each of its items, also where do panics: whoever put them waits for nothing else.
+func (q *queue[In, Out]) work(ctx context.Context, batch []*item[In, Out]) (err error) {
 	in := make([]In, len(batch))
 	for i, it := range batch {
 		in[i] = it.in
 	}
-	out, err := q.do(context.WithoutCancel(ctx), in)
+	var out []Out
+	err = errPanicked
+	defer func() {
+		if err != nil {
+			q.failing.Store(true)
+			q.refuse()
+		}
+		for i, it := range batch {
+			if err != nil {
+				it.done <- outcome[Out]{err: err}
+				continue
+			}
+			it.done <- outcome[Out]{out: out[i]}
+		}
+	}()
+	out, err = q.do(ctx, in)
 	if err == nil && len(out) != len(batch) {
 		err = invariant.Violated("%d outcomes of %d", len(out), len(batch))
 	}
-	for i, it := range batch {
-		if err != nil {
-			it.done <- outcome[Out]{err: err}
-			continue
-		}
-		it.done <- outcome[Out]{out: out[i]}
-	}
-	if err != nil {
-		q.failing.Store(true)
-		q.refuse()
-		return false, time.Time{}, fmt.Errorf("%d requests: %w", len(batch), err)
-	}
-	return true, time.Time{}, nil
+	return err
 }
 
 // take waits for an item and adds what else waits.

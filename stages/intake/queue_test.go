@@ -169,3 +169,38 @@ func TestQueueEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestQueueAnswersWhereWorkPanics: a panic goes on to whoever takes the step, and nobody waits for ever: the batch's outcomes
+// are open, what waits behind it was not begun, and so is what comes later. The twin whose work does not panic is done.
+func TestQueueAnswersWhereWorkPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLine(5, 2)
+		step := func() (cause any) {
+			defer func() { cause = recover() }()
+			_, _, _ = l.Step(t.Context())
+			return nil
+		}
+		errs, wait := l.putAll(2)
+		synctest.Wait()
+		if cause := step(); cause != nil {
+			t.Fatal(cause)
+		}
+		wait()
+		if done, _, _ := counted(errs); done != 2 {
+			t.Fatal(errs)
+		}
+		l.say = func([]int) ([]int, error) { panic("a bug") }
+		errs, wait = l.putAll(3)
+		synctest.Wait()
+		if cause := step(); cause != "a bug" {
+			t.Errorf("the panic is gone: %v", cause)
+		}
+		wait()
+		if done, untouched, open := counted(errs); done != 0 || untouched != 1 || open != 2 {
+			t.Errorf("%d done, %d refused, %d others", done, untouched, open)
+		}
+		if _, err := l.put(7); !errors.Is(err, errUntouched) {
+			t.Errorf("after the panic: %v", err)
+		}
+	})
+}

@@ -81,12 +81,18 @@ func (i *Intake) Submit(ctx context.Context, author string, b Body) Reply {
 		_, why := i.Ready()
 		return i.reply(c, ErrorUnavailable, why)
 	}
-	r := i.perform(ctx, author, b, c)
-	i.gate.leave()
+	r := i.inside(ctx, author, b, c)
 	if r.Performed() && b.Wait > 0 {
 		i.wait(ctx, author, b, c, &r)
 	}
 	return r
+}
+
+// inside performs a request that entered the gate, and leaves the gate however that ends: one that stayed inside would keep
+// the lease from being given back (R22).
+func (i *Intake) inside(ctx context.Context, author string, b Body, c durability.Case) Reply {
+	defer i.gate.leave()
+	return i.perform(ctx, author, b, c)
 }
 
 // perform does it, inside the gate.
@@ -254,7 +260,7 @@ func (i *Intake) until(ctx context.Context, wait time.Duration, look func(contex
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		done, err := look(ctx)
 		if err != nil {
-			i.options.Log.Warn("look at a request", "error", err)
+			i.options.Log.Debug("look at a request", "error", err) // of each held answer, twice a second
 		}
 		left := end.Sub(i.options.Clock.Now())
 		if done || left <= 0 || i.ending.Load() || i.options.Clock.Sleep(ctx, min(pause, left)) != nil {

@@ -165,7 +165,7 @@ func (w *Worker) decide(batch *ledger.Batch, decodings []decoded) (done int, sto
 			mark.Hit("S4 key has to be loaded completely")
 			return i, nil, nil
 		default:
-			return i, nil, fault.Mark(fault.Stop, &undecidable{offset: d.record.Offset, err: err})
+			return i, nil, fault.Mark(fault.Stop, &undecidable{partition: d.record.Partition, offset: d.record.Offset, err: err})
 		}
 		for _, e := range batch.Envelopes()[counted:] {
 			size += len(e.Key) + len(e.Value)
@@ -181,11 +181,14 @@ func (w *Worker) decide(batch *ledger.Batch, decodings []decoded) (done int, sto
 
 // undecidable is a bug that showed at one record.
 type undecidable struct {
-	offset int64
-	err    error
+	partition int32
+	offset    int64
+	err       error
 }
 
-func (u *undecidable) Error() string { return fmt.Sprintf("decide offset %d: %v", u.offset, u.err) }
+func (u *undecidable) Error() string {
+	return fmt.Sprintf("decide partition %d, offset %d: %v", u.partition, u.offset, u.err)
+}
 
 func (u *undecidable) Unwrap() error { return u.err }
 

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -62,7 +63,7 @@ func (o *Outbox) read(ctx context.Context) error {
 		}
 		pending, err := o.options.Store.Pending(ctx, o.options.Prefixes[i], o.options.Window)
 		if err != nil {
-			return err
+			return fmt.Errorf("source partition %d: %w", i, err)
 		}
 		p.window, p.more = pending, len(pending) >= o.options.Window
 	}

@@ -93,11 +93,11 @@ func (o *Outbox) readAnew() {
 
 // settleOwed records what is owed of all source partitions, before anything else is read or sent.
 func (o *Outbox) settleOwed(ctx context.Context) error {
-	for _, p := range o.partitions {
+	for i, p := range o.partitions {
 		if len(p.owed) > 0 && o.term > 0 {
 			mark.Hit("R34 receipt recorded after a failure")
 			if err := o.settle(ctx, p); err != nil {
-				return err
+				return fmt.Errorf("source partition %d: %w", i, err)
 			}
 		}
 	}
