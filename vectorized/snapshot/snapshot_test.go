@@ -140,15 +140,7 @@ func TestB046RawBytes(t *testing.T) {
 			}
 		}
 		s := export(rt, small, filepath.Join(dir, "set"), c.Namespace, c.Records)
-		got := make(map[int32][]engine.Record)
-		for _, r := range rows(rt, s) {
-			got[r.Partition] = append(got[r.Partition], r)
-		}
-		want := make(map[int32][]engine.Record)
-		for _, r := range c.Records {
-			want[r.Partition] = append(want[r.Partition], r)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(byPartition(c.Records), byPartition(rows(rt, s))); diff != "" {
 			rt.Fatalf("records differ (-want +got):\n%s", diff)
 		}
 		judged := oracletest.Compute(rt, reference.Engine{}, c.Namespace, c.Records)
