@@ -52,16 +52,13 @@ func newQueue[In, Out any](bound, batch int, do func(context.Context, []In) ([]O
 // finished. errUntouched says that it was refused; any other error leaves it open whether the work was done.
 func (q *queue[In, Out]) put(in In) (Out, error) {
 	var none Out
-	if q.failing.Load() {
-		return none, errUntouched
-	}
 	it := &item[In, Out]{in: in, done: make(chan outcome[Out], 1)}
 	select {
 	case q.items <- it:
 	default:
 		return none, errUntouched
 	}
-	if q.failing.Load() { // since it was looked at above: the step that refused what waited may be the last for long
+	if q.failing.Load() { // looked at after it was queued: the step that refused what waited may be the last for long
 		q.refuse()
 	}
 	got := <-it.done

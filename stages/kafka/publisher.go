@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -95,7 +96,7 @@ func (p *Publisher) Publish(ctx context.Context, messages []broker.Message) []br
 
 // deliver produces all messages and fills acks; false when ctx ended before every outcome was known.
 func (p *Publisher) deliver(ctx context.Context, messages []broker.Message, acks []broker.Ack) bool {
-	results := &outcomes{acks: acks, done: make(chan struct{}), pending: len(messages)}
+	results := &outcomes{acks: acks, done: make(chan struct{}), pending: len(messages), last: map[int32]int64{}}
 	for i := range acks {
 		acks[i] = broker.Ack{Err: fmt.Errorf("publish to %s/%d: %w", p.topic.Name, messages[i].Partition, ErrNotAcknowledged)}
 	}
@@ -173,6 +174,8 @@ type outcomes struct {
 	pending int
 	closed  bool
 	done    chan struct{}
+	// last is the offset of each partition that was acknowledged last.
+	last map[int32]int64
 }
 
 func (o *outcomes) set(i int, record *kgo.Record, err error) {
@@ -182,12 +185,30 @@ func (o *outcomes) set(i int, record *kgo.Record, err error) {
 		return
 	}
 	o.acks[i] = broker.Ack{Offset: record.Offset}
+	if err == nil {
+		err = o.checkOffset(record)
+	}
 	if err != nil {
 		o.acks[i] = broker.Ack{Err: fmt.Errorf("publish to %s/%d: %w", record.Topic, record.Partition, err)}
 	}
 	if o.pending--; o.pending == 0 {
 		close(o.done)
 	}
+}
+
+// errNoOffset says that a broker acknowledged a record and did not say where it is: what a broker answers to a repetition
+// that it no longer remembers is offset -1, from which the client counts on for the records behind it.
+var errNoOffset = errors.New("acknowledged without an offset")
+
+// checkOffset wants the offsets of a partition to rise.
+func (o *outcomes) checkOffset(record *kgo.Record) error {
+	last, later := o.last[record.Partition]
+	if record.Offset < 0 || later && record.Offset <= last {
+		o.last[record.Partition] = math.MaxInt64 // those behind it are counted from it
+		return errNoOffset
+	}
+	o.last[record.Partition] = record.Offset
+	return nil
 }
 
 func (o *outcomes) close() {
